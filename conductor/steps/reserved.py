@@ -10,7 +10,7 @@ from ingot.common.waits import Wait
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
-from ingot.drivers.interfaces.base import ArgsInfo
+from ingot.drivers.interfaces.arguments import ArgsInfo
 from ingot.drivers.interfaces.results import Answer
 
 _LONGEST_WAIT = 7 * 24 * 3600
@@ -21,7 +21,7 @@ class ReservedStep:
     """A reserved step.
 
     :param run: called with the task and the step's arguments; answers as steps do.
-    :param argsinfo: as ``drivers.interfaces.base.DeclaredStep`` has it.
+    :param argsinfo: as those of a driver's step, with their types.
     :param check: refuses arguments that make no sense, of a step as messages name it; called when the step is planned.
     """
 
@@ -81,7 +81,7 @@ STEPS: dict[str, ReservedStep] = {
     "hold": ReservedStep(lambda _task: results.HOLD),  # until an operator says unhold
     "wait": ReservedStep(
         _wait,
-        {"seconds": {"description": "How long; without it, until the agent's next heartbeat."}},
+        {"seconds": {"description": "How long; without it, until the agent's next heartbeat.", "type": "number"}},
         _check_wait,
     ),
     "power_on": ReservedStep(_power_on),

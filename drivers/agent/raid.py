@@ -11,7 +11,7 @@ from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.raid import RAIDInterface, record_arrays
 from ingot.drivers.interfaces.task import Task
 
-_APPLY = {
+_APPLY: base.ArgsInfo = {
     "raid_config": {
         "description": "Object with logical_disks, a list of objects with raid_level, size_gb and more.",
         "required": True,

@@ -157,7 +157,7 @@ class FakeDeploy(deploy.DeployInterface):
     tear_down = prepare
 
 
-_SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
+_SETTINGS: base.ArgsInfo = {"settings": {"description": "List of objects with name and value.", "required": True}}
 
 
 class FakeBIOS(bios.BIOSInterface):
@@ -215,7 +215,7 @@ class FakeGraphicalConsole(console.ConsoleInterface):
         return {"type": "vnc", "url": f"vnc://{host}:{port}/{task.node.uuid}"}
 
 
-_UPDATES = {"settings": {"description": "List of objects with component and url.", "required": True}}
+_UPDATES: base.ArgsInfo = {"settings": {"description": "List of objects with component and url.", "required": True}}
 
 
 class FakeFirmware(firmware.FirmwareInterface):
@@ -251,7 +251,9 @@ class FakeInspect(inspect.InspectInterface):
         """Leave the properties as they are."""
 
 
-_ARRAYS = {"raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}}
+_ARRAYS: base.ArgsInfo = {
+    "raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}
+}
 
 
 class FakeRAID(raid.RAIDInterface):
@@ -284,8 +286,8 @@ class FakeRescue(rescue.RescueInterface):
         pass
 
 
-_PAUSE = {"seconds": {"description": "How long the step takes. Default: 1.", "required": False}}
-_FAIL = {"message": {"description": "What the error says.", "required": False}}
+_PAUSE: base.ArgsInfo = {"seconds": {"description": "How long the step takes. Default: 1.", "required": False}}
+_FAIL: base.ArgsInfo = {"message": {"description": "What the error says.", "required": False}}
 
 
 class FakeVendor(vendor.VendorInterface):

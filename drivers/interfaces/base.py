@@ -6,20 +6,20 @@ Sources: specifications 001 (deploy steps), 002 (clean steps), 000 (post-step ho
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from oslo_config import cfg
 
 from ingot.common import errors
 from ingot.common.steps import StepJson
 from ingot.db import models
+from ingot.drivers.interfaces import arguments
 from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import Task
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Priority = int | None | Callable[[cfg.ConfigOpts], int | None]
-ArgsInfo = Mapping[str, Mapping[str, object]]
-"""Of a step's arguments: name -> {"description": str, "required": bool}."""
+ArgsInfo: TypeAlias = arguments.ArgsInfo
 Hook = Callable[[Task, object], None]
 
 KINDS: tuple[str, ...] = ("clean", "deploy", "service", "verify")
@@ -40,7 +40,8 @@ class DeclaredStep:
     :param priority: an integer, or a function of the configuration that returns one; 0 is not run by default. None: the
         agent's own priority holds, if it offers a step of this name, else 0.
     :param abortable: whether the step may be cut off while it waits.
-    :param argsinfo: None: it takes no arguments.
+    :param argsinfo: None: it takes no arguments. Types and defaults are those of the method, see
+        :mod:`ingot.drivers.interfaces.arguments`.
     :param requires_ramdisk: whether the agent must be running.
     :param idempotent: whether each of its calls may be repeated, with the memory of the last answer, when a conductor
         died in it or hardware did not answer. Otherwise that ends the flow.
@@ -61,31 +62,37 @@ class DeclaredStep:
             "priority": priority or 0,
             "priority_of_agent": priority is None,
             "abortable": self.abortable,
-            "argsinfo": self.argsinfo and {arg: dict(about) for arg, about in self.argsinfo.items()},
+            "argsinfo": None if self.argsinfo is None else {arg: {**about} for arg, about in self.argsinfo.items()},
             "requires_ramdisk": self.requires_ramdisk,
             "idempotent": self.idempotent,
         }
 
 
-def from_option(group: str, name: str) -> Callable[[cfg.ConfigOpts], int | None]:
+class FromOption(NamedTuple):
+    """What an option says: a priority, or a number of seconds."""
+
+    group: str
+    name: str
+
+    def __call__(self, conf: cfg.ConfigOpts) -> Any:
+        return conf[self.group][self.name]
+
+
+def from_option(group: str, name: str) -> FromOption:
     """Leave a priority to the operator: ``@clean_step(priority=from_option("deploy", "erase_devices_priority"))``.
 
     While the option is unset, it is left to the agent.
     """
-    return lambda conf: conf[group][name]
+    return FromOption(group, name)
 
 
 def _declare(kind: str, declared: DeclaredStep) -> Callable[[Function], Function]:
     if isinstance(declared.priority, int) and (isinstance(declared.priority, bool) or declared.priority < 0):
         raise errors.Invalid(field="priority", value=declared.priority, allowed="It must be an integer of at least 0.")
-    for name, about in (declared.argsinfo or {}).items():
-        unknown = set(about) - {"description", "required"}
-        if unknown or not about.get("description") or not isinstance(about.get("required", False), bool):
-            allowed = "It must have a description, and may have required (true or false)."
-            raise errors.Invalid(field=f"argsinfo[{name}]", value=about, allowed=allowed)
 
     def mark(function: Function) -> Function:
-        function.__dict__.setdefault("ingot_steps", {})[kind] = declared
+        full = dataclasses.replace(declared, argsinfo=arguments.complete(function, declared.argsinfo))
+        function.__dict__.setdefault("ingot_steps", {})[kind] = full
         return function
 
     return mark
@@ -199,16 +206,12 @@ class BaseInterface:
         """Call the method of a declared step with the step's arguments.
 
         :raises StepFailed: this interface has no such step.
-        :raises MissingParameter: the step needs arguments, and a priority without any has made it run.
+        :raises Invalid: its arguments are wrong: it may need some, and a priority without any has made it run.
         """
         name, args = step["step"], step.get("args") or {}
         if name not in self._declared[kind]:
             raise errors.StepFailed(f"interface {self.name} ({self.interface_type}) has no {kind} step {name}")
-        argsinfo = self._declared[kind][name].argsinfo or {}
-        if missing := [arg for arg, about in argsinfo.items() if about.get("required") and arg not in args]:
-            raise errors.MissingParameter(
-                where=f"arguments of step {self.interface_type}.{name}", names=", ".join(missing)
-            )
+        arguments.check(f"{self.interface_type}.{name}", args, self._declared[kind][name].argsinfo or {})
         method: Callable[..., Answer] = getattr(self, name)
         return method(task, **args)
 

@@ -12,7 +12,9 @@ from ingot.drivers.ipmi import boot_flags, readings
 from ingot.drivers.ipmi.base import IPMIInterface, call, converse
 from ingot.drivers.ipmi.session import Request
 
-WARM = {"warm": {"description": "Whether only the BMC's software restarts. Default: true.", "required": False}}
+WARM: base.ArgsInfo = {
+    "warm": {"description": "Whether only the BMC's software restarts. Default: true.", "required": False}
+}
 
 _STATUS = Request(0x00, 0x01, least=3)
 _DEVICE_ID = Request(0x06, 0x01)

@@ -14,7 +14,9 @@ from ingot.drivers.ipmi.session import Request
 
 LOG = log.getLogger(__name__)
 
-_RAW = {"raw_bytes": {"description": "Network function, command and data, as 0x00 0x01.", "required": True}}
+_RAW: base.ArgsInfo = {
+    "raw_bytes": {"description": "Network function, command and data, as 0x00 0x01.", "required": True}
+}
 _MOST_BYTES = 250
 
 

@@ -16,7 +16,7 @@ from ingot.drivers.redfish.base import RedfishInterface
 
 LOG = log.getLogger(__name__)
 
-_SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
+_SETTINGS: base.ArgsInfo = {"settings": {"description": "List of objects with name and value.", "required": True}}
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 15.0
 

@@ -17,7 +17,7 @@ from ingot.drivers.redfish.http import Response
 
 LOG = log.getLogger(__name__)
 
-_UPDATES = {
+_UPDATES: base.ArgsInfo = {
     "settings": {
         "description": "List of objects with component (bios, bmc or nic:NAME) and url; wait, the seconds before the "
         "reboot, and source, http, may be given.",

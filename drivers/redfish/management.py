@@ -16,7 +16,7 @@ from ingot.drivers.redfish.base import RedfishInterface
 
 _SOURCES = (None, "http")
 
-_CLOCK = {
+_CLOCK: base.ArgsInfo = {
     "target_datetime": {"description": "The time in ISO 8601. Default: that of the conductor, UTC.", "required": False},
     "datetime_local_offset": {"description": "Offset from UTC that the BMC shows, as +00:00.", "required": False},
 }

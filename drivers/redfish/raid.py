@@ -15,7 +15,7 @@ from ingot.drivers.redfish.http import Response
 _FACTOR = 3  # times read_timeout: controllers have many drives
 _OPTION = "raid_config_timeout"
 
-_CHOICES = {
+_CHOICES: base.ArgsInfo = {
     "create_root_volume": {"description": "Whether the root volume is built. Default: true.", "required": False},
     "create_nonroot_volumes": {"description": "Whether the other arrays are built. Default: true.", "required": False},
     "delete_existing": {
@@ -24,7 +24,7 @@ _CHOICES = {
         "required": False,
     },
 }
-_APPLY = {
+_APPLY: base.ArgsInfo = {
     "raid_config": {
         "description": "Object with logical_disks, a list of objects with raid_level, size_gb and more.",
         "required": True,

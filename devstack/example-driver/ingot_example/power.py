@@ -14,7 +14,9 @@ LOG = log.getLogger(__name__)
 
 _RELAY = {states.POWER_ON: True, states.POWER_OFF: False}
 
-_TEXT = {"text": {"description": "What to show, at most 40 characters. Default: the node's name, or its uuid."}}
+_TEXT: base.ArgsInfo = {
+    "text": {"description": "What to show, at most 40 characters. Default: the node's name, or its uuid."}
+}
 
 
 class PlugPower(PowerInterface):

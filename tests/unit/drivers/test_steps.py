@@ -1,9 +1,13 @@
 """Declaring steps: what the decorators accept, and where priorities come from."""
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 import testtools
 
 from ingot.common import errors
-from ingot.drivers.interfaces import base
+from ingot.common.json_types import Json
+from ingot.drivers.interfaces import arguments, base
 from ingot.drivers.interfaces.management import ManagementInterface
 from tests.unit.drivers import fakes
 
@@ -24,6 +28,84 @@ class TestDeclarations(testtools.TestCase):
     def test_wrong_declarations_are_refused_where_they_are_made(self) -> None:
         for priority in (-1, True):
             self.assertRaises(errors.Invalid, base.deploy_step, priority)
-        for about in ({}, {"description": "x", "required": "yes"}, {"description": "x", "type": "int"}):
-            refused = self.assertRaises(errors.Invalid, base.clean_step, 0, argsinfo={"speed": about})
-            self.assertIn("speed", refused.message)
+        for about in ({}, {"description": "x", "required": "yes"}, {"description": "x", "type": "int"}, {"of": "x"}):
+            refused = self.assertRaises(errors.Invalid, self.declare, about, _any)
+            self.assertIn("argsinfo[speed]", refused.message)
+
+    def declare(self, about: Any, method: Callable[..., None]) -> Any:
+        """Return what is said of the argument speed of a method that is declared as a step."""
+        base.clean_step(0, argsinfo={"speed": about})(method)
+        return method.__dict__.pop("ingot_steps")["clean"].argsinfo["speed"]
+
+    def test_the_method_says_types_and_what_is_required(self) -> None:
+        about = {"description": "How fast."}
+        for method, expected in (
+            (_integer, {"required": True, "type": "integer"}),
+            (_perhaps_integer, {"required": False, "type": "integer"}),
+            (_list, {"required": True, "type": "array"}),
+            (_object, {"required": True, "type": "object"}),
+            (_either, {"required": True}),
+            (_any, {"required": False}),
+        ):
+            self.assertEqual(about | expected, self.declare(about, method), method.__name__)
+        said = {**about, "required": True, "type": "number"}
+        self.assertEqual(said, self.declare(said, _any))
+
+    def test_method_and_declaration_fit_together(self) -> None:
+        about = {"description": "How fast."}
+        for method, said, why in (
+            (_nothing, about, "does not take it"),
+            (_other, about, "does not declare it"),
+            (_integer, {**about, "required": False}, "no default"),
+        ):
+            refused = self.assertRaises(errors.Invalid, self.declare, said, method)
+            self.assertIn(why, refused.message)
+
+
+def _nothing(self: object, task: object) -> None: ...
+
+
+def _integer(self: object, task: object, speed: int) -> None: ...
+
+
+def _perhaps_integer(self: object, task: object, speed: int | None = None) -> None: ...
+
+
+def _list(self: object, task: object, speed: list[str]) -> None: ...
+
+
+def _object(self: object, task: object, speed: Json) -> None: ...
+
+
+def _either(self: object, task: object, speed: int | str) -> None: ...
+
+
+def _any(self: object, task: object, **more: object) -> None: ...
+
+
+def _other(self: object, task: object, speed: int, direction: str) -> None: ...
+
+
+class TestArguments(testtools.TestCase):
+    KNOWN: ClassVar[arguments.ArgsInfo] = {
+        "speed": {"description": "How fast.", "required": True, "type": "number"},
+        "loud": {"description": "Whether it is heard.", "type": "boolean"},
+        "note": {"description": "Anything."},
+    }
+
+    def test_values_of_the_declared_types_are_taken(self) -> None:
+        for args in ({"speed": 1}, {"speed": 1.5, "loud": True}, {"speed": 0, "loud": None, "note": ["x"]}):
+            arguments.check("power.spin", args, self.KNOWN)
+
+    def test_others_are_refused_with_step_and_argument(self) -> None:
+        for args, parts in (
+            ({"speed": "fast"}, ("argument speed of step power.spin", "fast", "number")),
+            ({"speed": True}, ("argument speed of step power.spin", "number")),
+            ({"speed": None}, ("argument speed of step power.spin", "number")),
+            ({"speed": 1, "loud": "yes"}, ("argument loud of step power.spin", "yes", "boolean")),
+            ({"speed": 1, "color": "red"}, ("color", "loud, note, speed")),
+            ({"loud": True}, ("speed",)),
+        ):
+            refused = self.assertRaises(errors.Invalid, arguments.check, "power.spin", args, self.KNOWN)
+            for part in parts:
+                self.assertIn(part, refused.message)
