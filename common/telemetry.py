@@ -1,7 +1,7 @@
 """What a process tells those who watch it: ``GET /metrics`` and ``GET /healthcheck``, at a port of its own.
 
 The port is not that of the API, whose clients may be anyone: it is for operators. Requests are answered by threads that
-have nothing else to do, so that a busy process can be seen to be busy.
+have nothing else to do, so that a busy process shows that it is busy.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _MOST_API_PROCESSES = 4
 """Where [api] api_workers leaves it to the number of CPUs."""
 
 Check = Callable[[], str | None]
-"""Returns why a process is not ready; None: it is. It must be fast, and ask nobody who may be away."""
+"""Returns why a process is not ready; None: it is. It must be fast, and ask nothing that may be away."""
 
 _checks: dict[str, Check] = {}
 

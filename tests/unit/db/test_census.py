@@ -29,8 +29,8 @@ class CensusCase(database.TestCase):
     def series(self) -> dict[tuple[str, ...], float]:
         """Return the counts that Prometheus gets, by name of the metric and labels."""
         text = metrics.render(metrics.Part.API).decode()
-        wanted = ("ingot_nodes", "ingot_conductor_online")
-        found = [sample for sample in metric_values.parse(text) if sample.name.startswith(wanted)]
+        prefixes = ("ingot_nodes", "ingot_conductor_online")
+        found = [sample for sample in metric_values.parse(text) if sample.name.startswith(prefixes)]
         return {(sample.name, *sorted(sample.labels.values())): sample.value for sample in found}
 
 
