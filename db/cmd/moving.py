@@ -82,7 +82,7 @@ def run_import(db: Database, conf: cfg.ConfigOpts) -> int:
         secrets.check_key(db)
     else:
         secrets.require_key(db, conf.host)
-    report = Report()
+    report = _begin(command.report)
     offers = nodes.Offers.of(hardware.list_enabled(), hardware.classic_drivers)
     taker = Taker(report, dict(command.replace), offers)
     begun = time.monotonic()
@@ -116,7 +116,7 @@ def run_export(db: Database, conf: cfg.ConfigOpts) -> int:
     if online := conductors.list_versions(db, conf.conductor.heartbeat_timeout):
         names = ", ".join(one.hostname for one in online)
         raise errors.Conflict(reason=f"Conductors of Ingot are online, stop them and the APIs first: {names}.")
-    report = Report()
+    report = _begin(command.report)
     with peer.opened(command.address, writes=not command.dry_run) as target:
         _refuse_running(target, report, command.dry_run)
         giver = exporting.Giver(target, dict(command.replace), report)
@@ -146,9 +146,20 @@ def _refuse_running(source: peer.Peer, report: Report, allowed: bool) -> None:
         )
 
 
+def _begin(file: pathlib.Path | None) -> Report:
+    """Return a report that can be saved: nothing is done whose report would be lost."""
+    report = Report()
+    _save(report, file)
+    return report
+
+
 def _finish(report: Report, file: pathlib.Path | None) -> None:
     for line in report.render():
         print(line)
+    _save(report, file)
+
+
+def _save(report: Report, file: pathlib.Path | None) -> None:
     if file is not None:
         try:
             file.write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))

@@ -59,7 +59,7 @@ class Giver:
                 )
             own = _read(noun, row) | {name: row[name] for name in _AGENT}
             node = self._place(noun, table, nodes.give(own, theirs, self._replaced))
-            if theirs is None or any(_fit(theirs[name]) != node[name] for name in node if name != "version"):
+            if theirs is None or _is_different(noun, theirs, node):
                 yield node, theirs is None
 
     def _place(self, noun: schema.Noun, table: sa.TableClause, row: rows.Row) -> rows.Row:
@@ -73,6 +73,13 @@ class Giver:
         if placed.get("created_at") is None and "created_at" in table.c:
             placed["created_at"] = clock.now().replace(microsecond=0)
         return placed
+
+
+def _is_different(noun: schema.Noun, theirs: Mapping[str, Any], node: rows.Row) -> bool:
+    """Return whether Ironic's row says something else; what it left empty is what Ingot fills it with."""
+    known = {name: rows.take_value(theirs[name], column) for name, column in noun.columns.items() if name in theirs}
+    known = {**theirs, **known}
+    return any(_fit(known[name]) != node[name] for name in node if name != "version")
 
 
 def _read(noun: schema.Noun, row: Mapping[str, Any]) -> rows.Row:

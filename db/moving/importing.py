@@ -1,6 +1,7 @@
 """Taking over the fleet of an Ironic: all of it in one transaction, or nothing."""
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,11 @@ def take_over(db: Database, source: peer.Peer, taker: Taker, writes: bool) -> bo
     with _transaction(db) as connection:
         target = _Target(connection, writes)
         for noun in schema.NOUNS:
-            if source.has(noun):
-                for batch in source.read(noun):
-                    target.write(noun, taker.take(noun, batch))
+            found = (
+                map(taker.take, itertools.repeat(noun), source.read(noun)) if source.has(noun) else [taker.derive(noun)]
+            )
+            for rows in found:
+                target.write(noun, rows)
             target.finish(noun)
         if target.is_new and writes:
             connection.commit()

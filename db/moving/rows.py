@@ -42,10 +42,12 @@ class Taker:
         self._offers = offers
         self._ids: defaultdict[str, set[int]] = defaultdict(set)
         self._allocated: dict[int, int] = {}
+        self._runbooks: dict[int, str] = {}
         self._special: Mapping[str, Callable[[Mapping[str, Any], Row], Row]] = {
             "nodes": self._take_node,
             "allocations": self._take_allocation,
             "inspection_rules": self._take_rule,
+            "runbooks": self._take_runbook,
         }
 
     def take(self, noun: schema.Noun, batch: Iterable[Mapping[str, Any]]) -> list[Row]:
@@ -54,12 +56,20 @@ class Taker:
         special = self._special.get(noun.theirs)
         columns, empty = noun.columns, db_rows.json_defaults(noun.table)
         for theirs in batch:
-            row = empty | {column.name: _take(theirs.get(name), column) for name, column in columns.items()}
+            row = empty | {column.name: take_value(theirs.get(name), column) for name, column in columns.items()}
             if self._belongs(noun, row):
                 row = special(theirs, row) if special else row
                 found.append(row)
                 if noun.name in _REFERRED:
                     self._ids[noun.name].add(row["id"])
+        self._report.rows[noun.name] += len(found)
+        return found
+
+    def derive(self, noun: schema.Noun) -> list[Row]:
+        """Return the rows of a table that this release of Ironic does not have, from what it has instead."""
+        found: list[Row] = []
+        if noun.theirs == "runbook_traits":  # a runbook was for the nodes that have its name as a trait
+            found = [{"runbook_id": own_id, "trait": name} for own_id, name in self._runbooks.items()]
         self._report.rows[noun.name] += len(found)
         return found
 
@@ -85,13 +95,17 @@ class Taker:
             self._report.add("allocation", f"state {row['state']}", row["uuid"])
         return row | {"node_id": own}
 
+    def _take_runbook(self, _theirs: Mapping[str, Any], row: Row) -> Row:
+        self._runbooks[row["id"]] = row["name"]
+        return row
+
     def _take_rule(self, theirs: Mapping[str, Any], row: Row) -> Row:
         if theirs.get("scope"):
             self._report.add("scope", theirs["scope"], row["uuid"])
         return row
 
 
-def _take(value: Any, column: sa.Column[Any]) -> Any:
+def take_value(value: Any, column: sa.Column[Any]) -> Any:
     """Return what a column of Ingot holds, where Ironic left its own empty or has none."""
     return fill(column) if value is None else value
 

@@ -24,7 +24,7 @@ STATES = (
 )
 WAITING = (states.DEPLOYWAIT, states.CLEANWAIT, states.INSPECTWAIT, states.RESCUEWAIT, states.SERVICEWAIT)
 WITH_INSTANCE = (states.ACTIVE, states.RESCUE, states.DEPLOYWAIT, states.DEPLOYFAIL)
-MOMENT = datetime.datetime(2026, 3, 1, 12, 0, tzinfo=datetime.timezone.utc)
+MOMENT = datetime.datetime(2026, 3, 1, 12, 0, tzinfo=datetime.UTC)
 STEP = {"interface": "bios", "step": "apply_configuration", "args": {"settings": []}}
 
 
@@ -58,7 +58,7 @@ def add_node(number: int, chassis: Any) -> Any:
         objects.Node,
         uuid=ident("node", number),
         name=f"fleet-{number}",
-        driver="ipmi" if number % 2 else "fake-hardware",
+        driver="ipmi" if number % 20 == 0 else "fake-hardware",
         driver_info={
             "ipmi_address": f"192.0.2.{number % 250}",
             "ipmi_username": "admin",
@@ -92,12 +92,12 @@ def add_belongings(number: int, node: Any) -> None:
     if number % 4 == 0:
         group = create(
             objects.Portgroup, uuid=ident("group", number), node_id=node.id, name=f"bond-{number}", mode="802.3ad",
-            address=f"52:54:01:00:{number // 256:02x}:{number % 256:02x}", properties={"miimon": "100"},
+            address=f"52:54:0a:00:{number // 256:02x}:{number % 256:02x}", properties={"miimon": "100"},
         )  # fmt: skip
     for index in range(2):
         create(
             objects.Port, uuid=ident("port", number, index), node_id=node.id, pxe_enabled=index == 0,
-            address=f"52:54:00:{index:02x}:{number // 256:02x}:{number % 256:02x}",
+            address=f"52:54:{index + 11:02x}:00:{number // 256:02x}:{number % 256:02x}",
             portgroup_id=group.id if group else None, physical_network="provision",
             local_link_connection={"switch_id": "00:00:00:00:00:01", "port_id": f"eth{index}"},
         )  # fmt: skip
@@ -113,7 +113,7 @@ def add_belongings(number: int, node: Any) -> None:
     )  # fmt: skip
     create(
         objects.NodeInventory, node_id=node.id, plugin_data={"root_disk": {"name": "/dev/sda"}},
-        inventory_data={"cpu": {"count": 4}, "disks": [{"name": f"/dev/sd{disk}"} for disk in "abcd"], "pad": "x" * 4000},
+        inventory_data={"cpu": {"count": 4}, "disks": [{"name": f"/dev/sd{disk}"} for disk in "ab"], "pad": "x" * 4000},
     )  # fmt: skip
     if number % 8 == 0:
         create(
