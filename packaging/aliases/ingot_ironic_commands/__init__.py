@@ -1,0 +1,1 @@
+"""Ironic's names for Ingot's commands."""

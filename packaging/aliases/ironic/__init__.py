@@ -1,0 +1,1 @@
+"""Where web servers look for Ironic's application."""
