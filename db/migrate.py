@@ -79,7 +79,7 @@ def upgrade(db: Database, revision: str = "head") -> None:
     """
     with _exclusive(db) as connection, _explain_errors(db, revision):
         before = migration.MigrationContext.configure(connection).get_current_revision()
-        schema.refuse_too_old(db, before)
+        schema.refuse_foreign(db, before)
         alembic.command.upgrade(_config(connection), revision)
         after = migration.MigrationContext.configure(connection).get_current_revision()
     if before != after:

@@ -16,6 +16,9 @@ from ingot.db.engine import Database
 _TOO_OLD = frozenset(("0001", "0002", "0003", "0004"))
 """Revisions of databases that release 0.2 has not upgraded."""
 
+_OF_IRONIC = re.compile(r"[0-9a-f]{12}")
+"""What revisions of Ironic's schema look like; those of Ingot have four digits, or say what they contract."""
+
 _FOUND = sa.text("SELECT version_num FROM alembic_version")
 
 _SAYS = re.compile(r'^(revision|down_revision|contracts) = "?(.*?)"?$', re.MULTILINE)
@@ -70,15 +73,21 @@ def is_behind(db: Database) -> bool:
     :raises Conflict: the schema is too old for this release.
     """
     found = version(db)
-    refuse_too_old(db, found)
+    refuse_foreign(db, found)
     return found in (None, *list_additive()[1:])
 
 
-def refuse_too_old(db: Database, revision: str | None) -> None:
+def refuse_foreign(db: Database, revision: str | None) -> None:
     """Refuse a revision that this release cannot upgrade.
 
-    :raises Conflict: it is of before release 0.2.
+    :raises Conflict: it is of before release 0.2, or the database is that of an Ironic.
     """
+    if revision and _OF_IRONIC.fullmatch(revision):
+        raise errors.Conflict(
+            reason=f"{render_url(db)} is the database of an Ironic (revision {revision}); nothing was changed. Ingot "
+            "takes its fleet over into a database of its own: make an empty one, name it in [database] connection, run "
+            "ingot-dbsync upgrade, then ingot-dbsync import-ironic --from ADDRESS, with the address of this one."
+        )
     if revision in _TOO_OLD:
         raise errors.Conflict(
             reason=f"The schema of {render_url(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: "

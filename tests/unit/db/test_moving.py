@@ -369,6 +369,14 @@ class Refusals(MovingCase):
             error = self.assertRaises(SystemExit, self.dbsync, "import-ironic", "--from", "x", "--replace", text)
             self.assertEqual(2, error.code)
 
+    def test_commands_of_ingot_on_the_database_of_ironic(self) -> None:
+        self.file.write_text(self.file.read_text().replace(self.database.url, self.ironic.url))
+        for line in ("upgrade", "contract", "online_data_migrations", f"import-ironic --from {self.ironic.url}"):
+            status, output = self.dbsync(*line.split())
+            self.assertEqual(1, status, line)
+            self.assertIn("ingot-dbsync import-ironic --from ADDRESS", output)
+        self.assertEqual([{"version_num": ironic_database.NEWEST}], self.ironic.rows("alembic_version"))
+
     def test_a_schema_of_ingot_that_is_not_there(self) -> None:
         self.file.write_text(self.file.read_text().replace(self.database.url, f"sqlite:///{self.folder}/empty.sqlite"))
         self.check(self.ironic.url, "run ingot-dbsync upgrade first")
