@@ -6,6 +6,7 @@ import flask
 from oslo_config import cfg
 
 from ingot.api import app
+from ingot.api.agents import boot_kernel
 from ingot.api.auth import identity
 from ingot.common.conf import broker, safety, start
 from ingot.db import census, drivers, schema, secrets
@@ -24,6 +25,7 @@ def check(begun: start.Start, own_server: bool = True, given: socket.socket | No
     begun.attempt(broker.address, begun.conf)
     begun.attempt(versions.pinned_release, begun.conf)  # one that is not known is refused now, not by each request
     begun.attempt(drivers.parse_url, begun.conf.database.connection)
+    begun.attempt(boot_kernel.check, begun.conf)
     begun.complete(identity.check_strategy, begun.conf)
 
 

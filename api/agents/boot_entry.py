@@ -31,7 +31,7 @@ def loader(call: Call, name: str) -> Reply:
     try:
         return Reply(boot_loaders.locate(call.conf, name).read_bytes())
     except OSError as exc:
-        reason = boot_loaders.describe_missing(call.conf, [name])
+        reason = boot_loaders.describe_missing(call.conf, [name]).rstrip(".")
         raise errors.ServiceUnavailable(what=f"The boot loader {name}", reason=reason) from exc
 
 

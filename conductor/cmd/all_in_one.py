@@ -3,6 +3,7 @@
 import threading
 
 from ingot.api import app, server
+from ingot.api.agents import boot_kernel
 from ingot.api.auth import identity
 from ingot.common import errors, metrics, signals, systemd, telemetry
 from ingot.common.conf import safety, start
@@ -36,6 +37,7 @@ def _run() -> int:
     hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
     begun.attempt(loading.Hooks, begun.conf)
     begun.attempt(server.check, begun.conf, given)
+    begun.attempt(boot_kernel.check, begun.conf)
     begun.attempt(telemetry.check, begun.conf, "api_port")
     begun.complete(identity.check_strategy, begun.conf)
     conf = begun.finish()
