@@ -98,11 +98,49 @@ IRONIC_IMAGE: Groups = {
         "kernel_append_params": "nofb nomodeset vga=normal ipa-insecure=1",
         "enable_netboot_fallback": "true",
         "ipxe_fallback_script": "inspector.ipxe",
-        "ipxe_config_template": "/etc/ironic/ipxe_config.template",
+        "ipxe_config_template": "/conf/ironic/ipxe_config.template",
     },
     "redfish": {"use_swift": "false", "kernel_append_params": "nofb nomodeset vga=normal"},
     "service_catalog": {"endpoint_override": "http://192.0.2.5:6385"},
 }
+
+IRONIC_IMAGE_VARIANTS: Mapping[str, Groups] = {
+    "plain": {},
+    "TLS and passwords": {
+        "DEFAULT": {"auth_strategy": "http_basic", "http_basic_auth_user_file": "/conf/ironic/htpasswd"},
+        "api": {"enable_ssl_api": "true"},
+        "ssl": {"cert_file": "/certs/ironic/tls.crt", "key_file": "/certs/ironic/tls.key"},
+        "service_catalog": {"endpoint_override": "https://192.0.2.5:6385"},
+    },
+    "behind httpd": {
+        "api": {
+            "unix_socket": "/shared/ironic.sock",
+            "unix_socket_mode": "0666",
+            "public_endpoint": "https://192.0.2.5:6385",
+        },
+    },
+    "several hosts, with sensors": {
+        "DEFAULT": {"rpc_transport": "json-rpc"},
+        "json_rpc": {
+            "auth_strategy": "http_basic",
+            "http_basic_auth_user_file": "/conf/ironic/htpasswd-rpc",
+            "host_ip": "::",
+            "port": "6189",
+            "username": "rpc",
+            "password": "secret",
+        },
+        "auto_discovery": {"enabled": "true"},
+        "sensor_data": {"send_sensor_data": "true", "interval": "160"},
+        "oslo_messaging_notifications": {
+            "driver": "prometheus_exporter",
+            "location": "/shared/ironic_prometheus_exporter",
+            "transport_url": "fake://",
+        },
+        "metrics": {"backend": "collector"},
+        "redfish": {"verify_ca": "/certs/ca/bmc.crt"},
+    },
+}
+"""What the environment of the container adds to that file."""
 
 BIFROST: Groups = {
     "DEFAULT": {
@@ -266,6 +304,11 @@ KOLLA_ANSIBLE: Groups = {
     "oslo_concurrency": {"lock_path": "/var/lib/ironic/tmp"},
     "pxe_filter": {"dhcp_hostsdir": "/etc/dnsmasq/dhcp-hostsdir"},
 }
+
+
+def merge(groups: Groups, more: Groups) -> Groups:
+    """Return a file with further options, or other values."""
+    return {name: {**groups.get(name, {}), **more.get(name, {})} for name in {**groups, **more}}
 
 
 def render(groups: Groups) -> str:

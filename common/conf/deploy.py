@@ -154,6 +154,12 @@ DEPLOY: list[cfg.Opt] = [
         help="Address of the API as BMCs reach it, which fetch boot media there; driver_info.external_http_url of a "
         "node goes before it. Unset: the address that agents call.",
     ),
+    cfg.URIOpt(
+        "external_callback_url",
+        schemes=["http", "https"],
+        help="Address of the API that agents call which were booted from media, where their machines reach it at "
+        "another address than those in the provisioning network. Unset: the one that all agents call.",
+    ),
     cfg.StrOpt(
         "ramdisk_image_download_source",
         default="local",

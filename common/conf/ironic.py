@@ -196,7 +196,6 @@ _ROWS = (
     # Deployments
     _Row("deploy", "default_boot_option", _IGNORED, "Ironic, too, knows it no more: machines boot from their disk."),
     _Row("deploy", "configdrive_use_object_store", _NO, _SWIFT),
-    _Row("deploy", "external_callback_url", _NO, "[service_catalog] endpoint_override is what all agents call."),
     _Row("deploy", "iso_cache_size iso_cache_ttl iso_master_path", _IGNORED, _MEDIA),
     _Row("deploy", "http_image_subdir", _IGNORED, _FILES),
     _Row("deploy", "image_server_auth_strategy image_server_user image_server_password image_server_auth_hosts "
@@ -233,14 +232,10 @@ _ROWS = (
          "pxe_config_template_by_arch pxe_bootfile_name uefi_pxe_bootfile_name pxe_bootfile_name_by_arch "
          "ipxe_bootfile_name uefi_ipxe_bootfile_name ipxe_bootfile_name_by_arch ipxe_boot_script loader_file_paths "
          "initial_grub_template file_permission dir_permission", _NO, _PXE),
-    _Row("pxe", "ipxe_config_template enable_insecure_template_override", _NO,
-         "What loaders read has no template: kernel_append_params is what can be added."),
-    _Row("pxe", "ipxe_fallback_script", _NO, "Machines that Ingot does not know boot from their disk."),
+    _Row("pxe", "enable_insecure_template_override", _NO, "Templates are the operator's: nodes name none."),
     _Row("pxe", "enable_netboot_fallback", _IGNORED,
          "Machines that are to boot from their disk always get a script that does so."),
     _Row("pxe", "ipxe_timeout ip_version", _NO, "Boot scripts have no such parameter."),
-    _Row("pxe", "boot_retry_timeout boot_retry_check_interval", _NO,
-         "A machine that does not boot is not restarted: the flow fails after [conductor] deploy_callback_timeout."),
     _Row("pxe", "images_path instance_master_path image_cache_size image_cache_ttl", _IGNORED, _FILES),
     _Row("pxe", "default_ephemeral_format", _NO, "Ingot makes no ephemeral partitions."),
     _Row("pxe", "ipxe_use_swift", _NO, _SWIFT),

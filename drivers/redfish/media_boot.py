@@ -124,7 +124,10 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
 
     def _describe_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> MediaConfig:
         """Return what is on the medium that boots the agent, but for its token."""
-        agent = {"ipa-api-url": opts.agent_api_url(self.conf), "boot_method": "vmedia", **kernel_parameters}
+        usual = opts.agent_api_url(self.conf)
+        agent = {"ipa-api-url": usual, "boot_method": "vmedia", **kernel_parameters}
+        if place := self.conf.deploy.external_callback_url:
+            agent = {name: _move(value, usual, place.rstrip("/")) for name, value in agent.items()}
         if iso := self._find_iso(task):
             own: MediaConfig = {"image": iso, "of_user": ["image"]}
             if media.has_second_drive(task):
@@ -218,6 +221,11 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
     def _take_back(self, task: Task) -> None:
         """Undo :meth:`_give`. Safe to repeat."""
         raise NotImplementedError
+
+
+def _move(url: str, usual: str, place: str) -> str:
+    """Return a URL of the API with another address; any other text as it is."""
+    return place + url.removeprefix(usual) if url == usual or url.startswith(f"{usual}/") else url
 
 
 class RedfishVirtualMediaBoot(MediaBoot):

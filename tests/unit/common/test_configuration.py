@@ -173,12 +173,12 @@ class TestFindings(FileCase):
 
     def test_what_ironic_has_says_what_it_means(self) -> None:
         found = self.findings(
-            "[conductor]\nnode_history = false\nrescue_kernel = x\ndeploy_kernel = http://k\n[redfish]\nuse_swift = 1\n"
+            "[conductor]\nnode_history = false\nsoft_power_off_timeout = 9\ndeploy_kernel = http://k\n[redfish]\nuse_swift = 1\n"
             "[neutron]\nauth_url = http://n\ncleaning_network = c\n"
         )
         verdicts = {name: verdict for name, (verdict, _advice) in found.items()}
         self.assertEqual(Verdict.IGNORED, verdicts["node_history"])
-        self.assertEqual(Verdict.UNSUPPORTED, verdicts["rescue_kernel"])
+        self.assertEqual(Verdict.UNSUPPORTED, verdicts["soft_power_off_timeout"])
         self.assertEqual(Verdict.RENAMED, verdicts["deploy_kernel"])
         self.assertEqual(Verdict.UNSUPPORTED, verdicts["use_swift"])
         self.assertEqual(Verdict.REFUSED, verdicts["auth_url"])
@@ -277,22 +277,15 @@ class TestTemplates(FileCase):
         return output
 
     def test_ironic_image(self) -> None:
-        output = self.refused_parts(
-            operators_files.IRONIC_IMAGE,
-            (
-                "enabled_deploy_interfaces: 'bootc'",
-                "in enabled_deploy_interfaces, too: direct",
-                "in enabled_deploy_interfaces, too: fake",
-                "hooks parse-lldp",
-            ),
-        )
-        for part in (
-            "auth_strategy = noauth",
-            "[redfish] use_swift",
-            "[conductor] deploy_kernel",
-            "boot_retry_timeout",
-        ):
-            self.assertIn(part, output)
+        for name, variant in operators_files.IRONIC_IMAGE_VARIANTS.items():
+            groups = operators_files.merge(operators_files.IRONIC_IMAGE, variant)
+            ended, output = self.check(operators_files.render(groups))
+            refusals = [line for line in output.splitlines() if "Configuration option" in line]
+            missing = [line for line in refusals if "/conf/" not in line and "/certs/" not in line]
+            self.assertEqual([], missing, f"{name}: only files of that container are missed")
+            self.assertEqual(2 if refusals else 1, ended, output)
+            for part in ("[redfish] use_swift", "[conductor] deploy_kernel", "[conductor] node_history"):
+                self.assertIn(part, output)
 
     def test_bifrost(self) -> None:
         self.refused_parts(operators_files.BIFROST, ("/etc/ironic/htpasswd",))
@@ -304,28 +297,16 @@ class TestTemplates(FileCase):
         for part in ("[cinder]", "[nova]", "[pxe_filter]"):
             self.assertIn(part, output)
 
-    def test_without_what_is_refused_their_values_count(self) -> None:
-        groups = {name: dict(options) for name, options in operators_files.IRONIC_IMAGE.items()}
-        for name, value in groups["DEFAULT"].items():
-            kept = [one for one in value.split(",") if not any(part in one for part in ("redfish", "idrac", "pxe,"))]
-            groups["DEFAULT"][name] = ",".join(kept)
-        groups["DEFAULT"] |= {
-            "enabled_hardware_types": "ipmi,fake-hardware",
-            "enabled_boot_interfaces": "ipxe,fake",
-            "enabled_deploy_interfaces": "direct,fake,ramdisk",
-            "enabled_vendor_interfaces": "no-vendor,fake",
-            "default_deploy_interface": "",
-        }
-        del groups["DEFAULT"]["default_deploy_interface"], groups["DEFAULT"]["default_inspect_interface"]
-        groups["inspector"]["hooks"] = "$default_hooks,boot-mode"
-        ended, output = self.check(operators_files.render(groups))
-        self.assertEqual(1, ended, output)
-        conf = self.begin(operators_files.render(groups)).conf
+    def test_their_values_count(self) -> None:
+        conf = self.begin(operators_files.render(operators_files.IRONIC_IMAGE)).conf
         self.assertEqual("192.0.2.5", conf.host)
         self.assertEqual("http://192.0.2.5:6180/images/ipa.kernel", conf.deploy.deploy_kernel)
         self.assertEqual(["/shared/html/images", "/templates"], conf.deploy.file_url_allowed_paths)
-        self.assertEqual("boot-mode", conf.inspector.hooks[-1])
+        self.assertEqual("parse-lldp", conf.inspector.hooks[-1])
         self.assertIn("x86_64", conf.deploy.deploy_kernel_by_arch)
+        self.assertEqual({"management.clear_job_queue": 90}, conf.conductor.verify_step_priority_override)
+        self.assertEqual(("present", False), (conf.inspector.keep_ports, conf.inspector.require_managed_boot))
+        self.assertEqual("/shared/log/ironic/deploy", conf.agent.deploy_logs_local_path)
 
 
 class TestCommands(FileCase):

@@ -69,6 +69,28 @@ class MediaBoot(fakes.DriverTestCase):
             found = task.driver.boot._describe_ramdisk(task, {})["arguments"].split()
             self.assertEqual([expected], [one for one in found if one in ("quiet", "debug")])
 
+    def test_agents_outside_call_another_address(self) -> None:
+        task = self.boots()
+        task.conf.set_override("external_callback_url", "https://api.example.org/", group="deploy")
+        given = {
+            "ipa-inspection-callback-url": "http://10.0.0.1:6385/v1/continue_inspection?node_uuid=1",
+            "other": "http://10.0.0.1:63850/x",
+        }
+        found = task.driver.boot._describe_ramdisk(task, given)["arguments"].split()
+        for word in (
+            *("ipa-api-url=https://api.example.org", "other=http://10.0.0.1:63850/x"),
+            "ipa-inspection-callback-url=https://api.example.org/v1/continue_inspection?node_uuid=1",
+        ):
+            self.assertIn(word, found)
+
+    def test_an_inspection_asks_for_addresses(self) -> None:
+        for option, flow, expected in ((True, "inspect", True), (True, "deploy", None), (False, "inspect", None)):
+            task = self.boots(flow=flow)
+            task.conf.set_override("force_dhcp", option, group="inspector")
+            with mock.patch.object(task.driver.boot, "_give"):
+                task.driver.boot.prepare_ramdisk(task, {})
+            self.assertIs(expected, task.node.boot_config["media"].get("without_network_data"))
+
     def test_parameters_that_its_loader_would_change_are_refused(self) -> None:
         for own in ("a='b'", "a=\\b", 'a="b'):
             task = self.boots({**FILES, "kernel_append_params": own})
