@@ -6,6 +6,7 @@ Order: route, method, user, version, query, body, handler. Every refusal on the 
 
 import contextlib
 import hashlib
+import logging
 import pathlib
 import re
 import threading
@@ -25,12 +26,13 @@ from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
 from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions
+from ingot.api.web.audit_trail import Done, Subject, Trail
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.api.web.tallies import TALLIES
-from ingot.common import context, errors, masking, networks
+from ingot.common import context, errors, masking
 from ingot.db.engine import Database
 from ingot.notifications import notifier
 from ingot.rpcapi.client import ConductorClient
@@ -61,8 +63,8 @@ _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 FEED = "ingot.feed"
 """The extension of the application that the web server closes when it stops."""
 
-NOTIFIER = "ingot.notifier"
-"""The extension of the application that sends notifications, and is closed when the web server has stopped."""
+NOTIFIER, TRAIL = "ingot.notifier", "ingot.audit_trail"
+"""The extensions that send notifications and write the audit trail, closed when the web server has stopped."""
 
 BODY_LIMIT = "ingot.body_limit"
 """The extension of the application that returns how many bytes the body of a request to a path may have."""
@@ -88,7 +90,7 @@ class _Application(flask.Flask):
         self._api = api
         self._headers = headers
         self.extensions[FEED] = api.feed
-        self.extensions[NOTIFIER] = api.notifier
+        self.extensions[NOTIFIER], self.extensions[TRAIL] = api.notifier, api.trail
         self.extensions[BODY_LIMIT] = api.body_limit
         # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
         rules = [routing.Rule(path, endpoint=path, methods=None) for path in (_NO_STATE, *api.routes)]
@@ -104,6 +106,8 @@ class _Application(flask.Flask):
             response = self._api.answer(exchange)
         except Exception as exc:  # noqa: BLE001 - what is no refusal is logged there
             response = _refuse(exchange, exc)
+        if exchange.subject is not None:
+            self._api.trail.record(exchange.sum_up(response.status_code, exchange.subject))
         signs = _sign(exchange, response.status_code)
 
         def start(status: str, headers: list[tuple[str, str]], _exc: Any = None) -> Any:
@@ -136,6 +140,9 @@ class Exchange:
     :ivar ids: what all that is logged for it carries, a refusal of its user too.
     :ivar minor: the version that it speaks; None until that is known.
     :ivar allow: the methods of the URL, for the refusal of another one.
+    :ivar rule: the rule of policy for it, if it is a user's and may change something.
+    :ivar subject: what it is about, if it is recorded.
+    :ivar refusal: the message that it is refused with.
     :ivar is_secret: whether the answer is for a machine and stays in no cache.
     """
 
@@ -158,6 +165,14 @@ class Exchange:
         self.minor: int | None = None
         self.allow: str | None = None
         self.is_secret = False
+        self.rule = ""
+        self.subject: Subject | None = None
+        self.refusal: str | None = None
+
+    def sum_up(self, status: int, subject: Subject) -> Done:
+        """Return what the audit trail says of it."""
+        own = self.ctx, self.method, self.path, self.rule, self.named.get("node") or self.named.get("ident")
+        return Done(*own, status, self.refusal, self.address, subject)
 
     @property
     def address(self) -> str:
@@ -216,6 +231,7 @@ class Api:
         self.feed = Feed(conf, db)
         self._waiting_slots = threading.Semaphore(max(1, conf.api.api_threads // 4))
         self._downloads = Downloads(conf)
+        self.trail = Trail(conf, db)
         self.notifier = notifier.Notifier(conf, notifier.API)
         # As with Ironic: proxies that say how clients see the API know it better.
         fixed = None if conf.oslo_middleware.enable_proxy_headers_parsing else conf.api.public_endpoint
@@ -230,8 +246,12 @@ class Api:
         if exchange.method == "OPTIONS":
             return _build_empty(200, {"Allow": route.allowed})
         if route.for_machines:
-            self._check_machine(route, exchange)
+            exchange.is_secret = True
+            proxies.check_machine(self._conf, route.path, exchange.address, exchange.request.remote_addr)
         operation = _find_operation(route, exchange)
+        if exchange.method != "GET" and not route.for_machines:
+            exchange.rule = operation.rule
+            exchange.subject = Subject() if self.trail.is_on else None
         access = self._authenticate(route, exchange)
         exchange.minor = _read_minor(route, exchange)
         if exchange.minor < operation.since:
@@ -260,18 +280,6 @@ class Api:
             raise errors.NotFound(f"The states of a node have no {name}. There are: {', '.join(sorted(known))}.")
         exchange.allow = ""
         raise errors.MethodNotAllowed(method=exchange.method[:20], allowed="none")
-
-    def _check_machine(self, route: Route, exchange: Exchange) -> None:
-        """Refuse a client that is no machine, as far as networks tell.
-
-        :raises Forbidden: its address is in none of those of machines.
-        """
-        exchange.is_secret = True
-        permitted, address = self._conf.api.machine_networks, exchange.address
-        if permitted and not networks.contain(permitted, address):
-            known = address or f"an unknown address, by way of {exchange.request.remote_addr or 'the unix socket'}"
-            LOG.warning("%s is refused to %s, which is in no network of [api] machine_networks", route.path, known)
-            raise errors.Forbidden("Machines and their agents are answered on their networks only.")
 
     def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
         """Wait a moment for a node that is locked: mostly the request before this one is still being served.
@@ -312,6 +320,9 @@ class Api:
 
     def _call(self, operation: Operation, exchange: Exchange, access: Access, conditions: Preconditions | None) -> Call:
         request, minor = exchange.request, exchange.minor or versions.MIN
+        body = operation.body.check(self._read_body(request), minor) if operation.body else None
+        if exchange.subject is not None:
+            exchange.subject.note_body(body)
         return Call(
             conf=self._conf,
             db=self._db,
@@ -322,13 +333,14 @@ class Api:
             feed=self.feed,
             downloads=self._downloads,
             notifier=self.notifier,
+            subject=exchange.subject,
             headers=request.headers,
             minor=minor,
             address=exchange.address,
             base=self._public_endpoint or request.root_url.rstrip("/"),
             path=exchange.path,
             query=operations.read_query(operation.query, request.args, minor) if request.query_string else {},
-            body=operation.body.check(self._read_body(request), minor) if operation.body else None,
+            body=body,
             preconditions=None if exchange.method == "GET" else conditions,
             changes=exchange.method != "GET",
         )
@@ -450,6 +462,7 @@ def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:
 def _refuse(exchange: Exchange, exc: Exception) -> flask.Response:
     """Return the answer to a request that cannot be served."""
     error = faults.build_error(exc)
+    exchange.refusal = error.message
     headers = faults.build_headers(error) | ({} if exchange.allow is None else {"Allow": exchange.allow})
     body = faults.build_body(error, handled=exchange.minor is not None)
     return flask.Response(body, error.code, headers, mimetype=_JSON)
@@ -469,12 +482,15 @@ def _sign(exchange: Exchange, status: int) -> Mapping[str, str]:
     counted, timed = TALLIES[exchange.method, exchange.endpoint, status // 100]
     counted.inc()
     timed.observe(seconds)
+    quiet = exchange.endpoint in _QUIET and status < 400
+    if quiet and not access_log.ACCESS.isEnabledFor(logging.DEBUG):
+        return signs
     access_log.write(
         exchange.request.method,
         path.replace(ticket, masking.MASK) if ticket else path,
         status,
         seconds,
-        quiet=exchange.endpoint in _QUIET,
+        quiet=quiet,
         address=exchange.request.remote_addr,
         user=exchange.ctx.user_id,
         request_id=own_id,

@@ -24,7 +24,7 @@ import uvloop
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.api.app import BODY_LIMIT, FEED, NOTIFIER
+from ingot.api.app import BODY_LIMIT, FEED, NOTIFIER, TRAIL
 from ingot.api.bridge import Bridge
 from ingot.api.connections import Connection, Guests, Limits
 from ingot.common import errors, metrics, workers
@@ -189,7 +189,8 @@ class Server:
         if self._thread.is_alive():
             self._thread.join(_GRACE_S + SHUTDOWN_SECONDS + 1)
         self._bridge.stop()
-        self._app.extensions[NOTIFIER].close()
+        for sender in (NOTIFIER, TRAIL):
+            self._app.extensions[sender].close()
 
 
 def _raise_file_limit() -> int:

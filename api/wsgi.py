@@ -29,7 +29,8 @@ def _build() -> flask.Flask:
     except errors.IngotError as exc:
         sys.exit(start.report("ingot-api", exc))
     signals.end_start()
-    atexit.register(built.extensions[app.NOTIFIER].close)
+    for sender in (app.NOTIFIER, app.TRAIL):
+        atexit.register(built.extensions[sender].close)
     return built
 
 

@@ -17,7 +17,7 @@ from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.membership import Membership
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
-from ingot.db import events, inbox, maintenance, models, node_history, node_lists, nodes
+from ingot.db import audit, events, inbox, maintenance, models, node_history, node_lists, nodes
 from ingot.drivers.interfaces.base import BaseInterface
 
 LOG = log.getLogger(__name__)
@@ -110,6 +110,8 @@ class Sweeper:
         inbox.prune(self._services.db, self._services.conf.auto_discovery.retention_days)
         node_history.prune(self._services.db, options.node_history_max_entries)
         events.prune(self._services.db, options.events_max_entries)
+        trail = self._services.conf.audit
+        audit.prune(self._services.db, trail.max_entries, trail.max_age)
 
 
 class Fleet:

@@ -296,6 +296,11 @@ EVERY = (
         ),
         at_once=True,
     ),
+    *_build_rules(
+        "baremetal:audit",
+        ("list", _LIST, "Read the audit trail of the nodes that the own project owns or leases"),
+        ("list_all", _READER, "Read the whole audit trail", "list"),
+    ),
     *_build_rules_of_node("port"),
     *_build_rules_of_node("portgroup"),
     *_build_rules_of_system("chassis", _MEMBER, (SYSTEM,)),

@@ -16,6 +16,7 @@ from werkzeug.datastructures import MultiDict
 from ingot.api.auth import access
 from ingot.api.nodes import maintenance, node_states, nodes, provision
 from ingot.api.web import collection, faults, fields, operations
+from ingot.api.web.audit_trail import Subject
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Operation, Plain, operation
@@ -83,15 +84,24 @@ def create(call: Call) -> Reply:
 
 
 def _run(action: Operation, call: Call, node: str, until: float) -> Json:
+    own = dataclasses.replace(call, subject=None if call.subject is None else Subject())
     try:
         if time.monotonic() > until:
             late = f"{call.conf.api.bulk_timeout} seconds were over before this node"
             raise errors.ServiceUnavailable(what="This request's time", reason=late)
-        status = action.handler(call, node=node).status
+        status = action.handler(own, node=node).status
     except Exception as exc:  # noqa: BLE001 - the edge of the request to one node: the others go on
         error = faults.build_error(exc)
+        _note(call, action, own, error.code)
         return {"accepted": False, "status": error.code, "reason": error.message}
+    _note(call, action, own, status)
     return {"accepted": True, "status": status, "reason": None}
+
+
+def _note(call: Call, action: Operation, own: Call, status: int) -> None:
+    """Note what has become of one node, for the audit trail."""
+    if call.subject is not None and own.subject is not None:
+        call.subject.parts.append((action.rule, own.subject, status))
 
 
 def _find_named(call: Call) -> dict[str, str | None]:

@@ -86,9 +86,10 @@ def read(
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
     ident = fields.parse_node_ident(call, node)
-    told = call.notifier.node_columns if call.changes else ()
+    told = ("uuid", *call.notifier.node_columns) if call.changes else ()
     needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()), *told)
     found = nodes.get(call.db, ident, dict.fromkeys(needed), kept)
+    call.note(found)
     if call.access.limited:
         call.access.require_seen(rule or call.rule, access.build_node_target(found), "Node", ident)
     if call.preconditions:
@@ -208,6 +209,7 @@ def create(call: Call) -> Reply:
     with call.notifier.change(call.ctx, "node", "create", {**values, **row}) as tell:
         made = node_crud.create(call.db, row, values["chassis_uuid"])
         tell(made)
+    call.note(made)
     return calls.created_reply(call, collection.show(call, NODES, made), f"/v1/nodes/{made.uuid}", made.version)
 
 

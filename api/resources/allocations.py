@@ -108,6 +108,7 @@ def create(call: Call) -> Reply:
         else:
             values["uuid"] = _backfill(call, values, node)
         record = CRUD.read(call, values["uuid"])
+        call.note(record, anew=True)
         tell(record)
     shown = collection.show(call, ALLOCATIONS, record)
     if node is None:
@@ -201,5 +202,6 @@ def _read_of_node(call: Call, given: str, node: models.Node) -> AllocationOfNode
     found = listing.find(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node.id))
     if found is None:
         raise errors.NotFound(f"Allocation for node {given} was not found.")
+    call.note(found, anew=True)
     call.access.require_seen(call.rule, _OWNERSHIP.target(found), "Allocation", found.uuid)
     return found

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from werkzeug.datastructures import Headers
 
 from ingot.api.auth.access import Access
+from ingot.api.web.audit_trail import Subject
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.common import context, errors
@@ -38,6 +39,7 @@ class Call:
     :param query: parsed parameters that were given.
     :param body: parsed body, a list for a patch; None when the operation takes none.
     :param preconditions: what must hold for the object that a writing request names; None for no conditions.
+    :param subject: what it is about, for the audit trail; None: nothing is recorded of it.
     :param changes: whether the request may change something.
     :param dry_run: whether the request ends where it would be accepted; see :func:`ingot.api.nodes.nodes.accept`.
     """
@@ -51,6 +53,7 @@ class Call:
     feed: Feed
     downloads: Downloads
     notifier: Notifier
+    subject: Subject | None
     headers: Headers
     minor: int
     address: str
@@ -61,6 +64,11 @@ class Call:
     preconditions: Preconditions | None = None
     changes: bool = False
     dry_run: bool = False
+
+    def note(self, record: object, anew: bool = False) -> None:
+        """Note what the request is about; see :meth:`ingot.api.web.audit_trail.Subject.note`."""
+        if self.subject is not None:
+            self.subject.note(record, anew)
 
     @property
     def where(self) -> str:

@@ -81,6 +81,7 @@ class Crud(Generic[AnyRow]):
         if ownership:
             call.access.require_seen(call.rule, ownership.target(record), noun, given)
         self._described.complete(call, [record], self._described.table.select(versions.MAX))
+        call.note(record)
         return record
 
     def read_to_write(self, call: Call, given: str) -> AnyRow:
@@ -107,6 +108,7 @@ class Crud(Generic[AnyRow]):
         with call.notifier.change(call.ctx, self._told_as, "create", {**given, **values}) as tell:
             self._store.create(call.db, values)
             record = self.read(call, values["uuid"])
+            call.note(record, anew=True)
             tell(record)
         path = f"{call.path.rstrip('/')}/{values['uuid']}"
         return calls.created_reply(call, self._render(call, record), path, record.version)

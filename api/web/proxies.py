@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import networks
+from ingot.common import errors, networks
 
 LOG = log.getLogger(__name__)
 
@@ -134,3 +134,18 @@ def _parse_hop(hop: str) -> dict[str, str]:
 def _pick(values: Sequence[str], passed: int) -> str:
     """Return what the proxy nearest to the client has said; proxies that add nothing leave the list shorter."""
     return values[-min(passed, len(values))] if values else ""
+
+
+def check_machine(conf: cfg.ConfigOpts, path: str, address: str, peer: str | None) -> None:
+    """Refuse a client that is no machine, as far as networks tell.
+
+    :param path: of the route.
+    :param address: of the client.
+    :param peer: where the request came from at last.
+    :raises Forbidden: its address is in none of those of machines.
+    """
+    permitted = conf.api.machine_networks
+    if permitted and not networks.contain(permitted, address):
+        known = address or f"an unknown address, by way of {peer or 'the unix socket'}"
+        LOG.warning("%s is refused to %s, which is in no network of [api] machine_networks", path, known)
+        raise errors.Forbidden("Machines and their agents are answered on their networks only.")

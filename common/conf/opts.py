@@ -15,6 +15,7 @@ from ingot.common import errors, later
 from ingot.common.conf import (
     ansible,
     api,
+    audit,
     boot_services,
     conductor,
     default,
@@ -63,6 +64,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "agent": deploy.AGENT,
     "inspector": inspector.INSPECTOR,
     "pxe": deploy.PXE,
+    "audit": audit.AUDIT,
     "boot_services": boot_services.BOOT_SERVICES,
     "auto_discovery": boot_services.AUTO_DISCOVERY,
     "dhcp": boot_services.DHCP,

@@ -6,6 +6,7 @@ its documentation; what the API shows of a node is declared in ``ingot.api.nodes
 """
 
 from ingot.db.models.allocation import Allocation as Allocation
+from ingot.db.models.audit import AuditEvent as AuditEvent
 from ingot.db.models.base import Base as Base
 from ingot.db.models.base import JsonText as JsonText
 from ingot.db.models.base import Record as Record

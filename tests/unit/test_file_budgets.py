@@ -29,10 +29,10 @@ SETTLED_S = 0.1
 BUDGETS = {
     "GET node": 14,
     "GET nodes": 12,
-    "GET states": 11,
-    "PATCH node": 16,
+    "GET states": 12,
+    "PATCH node": 17,
     "PUT maintenance": 14,
-    "PUT provision": 16,
+    "PUT provision": 17,
     "heartbeat": 12,
     "fake deploy": 20,
     "fake deploy, with accepting it": 25,

@@ -1,0 +1,36 @@
+"""Options of the audit trail."""
+
+from oslo_config import cfg
+
+AUDIT: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        "enabled",
+        default=False,
+        help="Whether requests that change something are recorded: in the table audit_events, which GET "
+        "/ingot/v1/audit shows, and in the log, as a line of JSON of the logger ingot.audit.",
+    ),
+    cfg.BoolOpt(
+        "record_refused",
+        default=True,
+        help="Whether refused requests are recorded too, those without a login among them (401, 403).",
+    ),
+    cfg.IntOpt(
+        "most_refused",
+        default=300,
+        min=1,
+        help="Refused requests that a process records in a minute at most. What is beyond is counted, so that guessing "
+        "passwords fills no database.",
+    ),
+    cfg.StrOpt(
+        "ignore_req_list",
+        default="",
+        help="Methods of HTTP whose requests are not recorded, separated by commas, such as PATCH. GET never is.",
+    ),
+    cfg.IntOpt(
+        "max_entries",
+        default=1_000_000,
+        min=0,
+        help="Events that are kept, about 1 KiB each; the oldest are deleted once an hour. 0: any number.",
+    ),
+    cfg.IntOpt("max_age", default=400, min=0, help="Days for which events are kept. 0: for ever."),
+]

@@ -1,0 +1,199 @@
+"""The audit trail: who has changed what, by query and in the log, without a statement more for the request."""
+
+import json
+import logging
+from typing import Any
+
+import fixtures
+
+from ingot.api import app
+from ingot.api.web import audit_trail
+from ingot.common import clock
+from ingot.db import audit
+from tests import api_case, identity_case
+from tests.sql_counter import counting
+
+_PASSWORD = "hunter2"
+
+
+class AuditCase(api_case.ApiCase):
+    def configure(self) -> None:
+        self.conf.set_override("enabled", True, group="audit")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(lambda: self.trail.close())
+        self.log = self.useFixture(fixtures.FakeLogger("ingot.audit", level=logging.INFO, format="%(message)s"))
+
+    @property
+    def trail(self) -> audit_trail.Trail:
+        found: audit_trail.Trail = self.http.application.extensions[app.TRAIL]
+        return found
+
+    def read(self, query: str = "") -> list[dict[str, Any]]:
+        """Return what the trail has, newest first, once all is written; no more is written then."""
+        self.trail.close()
+        found: list[dict[str, Any]] = self.good("GET", f"/ingot/v1/audit{query}")["events"]
+        return found
+
+
+class TrailTest(AuditCase):
+    def test_a_change(self) -> None:
+        body = {"driver": "fake-hardware", "name": "n", "driver_info": {"ipmi_password": _PASSWORD}}
+        own_id = "req-11111111-2222-3333-4444-555555555555"
+        who = {"X_User_Id": "u", "X_Project_Id": "p", "X_OpenStack_Request_Id": own_id}
+        node = self.api("POST", "/v1/nodes", body, **who).json["uuid"]
+        [event] = self.read()
+        self.assertEqual(("baremetal:node:create", "success"), (event["action"], event["outcome"]))
+        self.assertEqual({"type": "node", "id": node, "name": "n"}, event["target"])
+        self.assertEqual(("u", "p"), (event["initiator"]["id"], event["initiator"]["project_id"]))
+        self.assertEqual("127.0.0.1", event["initiator"]["address"])
+        self.assertEqual({"code": 201, "message": None}, event["reason"])
+        self.assertEqual(own_id, event["global_request_id"])
+        self.assertEqual(
+            {"method": "POST", "path": "/v1/nodes", "fields": ["driver", "driver_info", "name"]}, event["request"]
+        )
+        line = json.loads(self.log.output)
+        self.assertEqual({**event, "observer": self.conf.host}, line)
+
+    def test_what_is_read_is_not_recorded(self) -> None:
+        node = self.node()["uuid"]
+        self.good("GET", f"/v1/nodes/{node}")
+        self.good("GET", "/v1/nodes")
+        self.unchecked("POST", f"/v1/heartbeat/{node}", {"callback_url": "http://192.0.2.1:9999"})
+        self.assertEqual(["baremetal:node:create"], [event["action"] for event in self.read()])
+
+    def test_accepted_work_and_its_verb(self) -> None:
+        node = self.node(name="n")["uuid"]
+        self.good("PUT", "/v1/nodes/n/states/provision", {"target": "manage"})
+        event, _created = self.read()
+        self.assertEqual(("baremetal:node:set_provision_state", "pending"), (event["action"], event["outcome"]))
+        self.assertEqual(node, event["target"]["id"])
+        self.assertEqual("manage", event["request"]["target"])
+
+    def test_names_of_fields_but_no_values(self) -> None:
+        self.node(name="n")
+        patch = [{"op": "add", "path": "/driver_info/ipmi_password", "value": _PASSWORD}]
+        self.good("PATCH", "/v1/nodes/n", patch)
+        event, _created = self.read()
+        self.assertEqual(["/driver_info/ipmi_password"], event["request"]["fields"])
+        self.assertNotIn(_PASSWORD, self.log.output)
+
+    def test_what_was_refused(self) -> None:
+        self.node(name="n")
+        self.refused(409, "POST", "/v1/nodes", {"driver": "fake-hardware", "name": "n"})
+        self.refused(404, "DELETE", "/v1/nodes/other")
+        missing, conflict, _created = self.read()
+        self.assertEqual(("failure", 409), (conflict["outcome"], conflict["reason"]["code"]))
+        self.assertIn("n", conflict["reason"]["message"])
+        self.assertEqual({"type": "node", "id": "other", "name": None}, missing["target"])
+
+    def test_each_node_of_a_bulk_request(self) -> None:
+        nodes = [self.node(name=name)["uuid"] for name in ("a", "b")]
+        body = {"action": "set_maintenance", "nodes": [*nodes, "none"], "body": {"reason": "r"}}
+        self.good("POST", "/ingot/v1/bulk", body)
+        found = self.read("?action=baremetal:node:set_maintenance")
+        self.assertEqual({*nodes, None}, {event["target"]["id"] for event in found})
+        self.assertEqual(["failure", "pending", "pending"], sorted(event["outcome"] for event in found))
+
+    def test_resources_of_a_node(self) -> None:
+        node = self.api("POST", "/v1/nodes", api_case.NODE, X_Project_Id="p").json["uuid"]
+        port = self.good("POST", "/v1/ports", {"node_uuid": node, "address": "52:54:00:00:00:01"})["uuid"]
+        self.good("DELETE", f"/v1/ports/{port}")
+        deleted, created, _node = self.read()
+        self.assertEqual(
+            [("port", port)] * 2, [(one["target"]["type"], one["target"]["id"]) for one in (deleted, created)]
+        )
+        self.assertEqual(3, len(audit.read_page(self.db, {}, project="p")))
+        self.assertEqual(0, len(audit.read_page(self.db, {}, project="other")))
+
+    def test_filters_and_pages(self) -> None:
+        before = clock.iso(clock.now())
+        made = [self.node(name=f"n{number}")["uuid"] for number in range(5)]
+        self.good("DELETE", f"/v1/nodes/{made[0]}")
+        self.assertEqual(2, len(self.read(f"?target={made[0]}")))
+        self.assertEqual(6, len(self.read(f"?since={before}")))
+        self.assertEqual([], self.read(f"?until={before}"))
+        self.assertEqual(6, len(self.read("?target_type=node&outcome=success")))
+        self.assertEqual([], self.read("?user=nobody"))
+        seen, path = [], "/ingot/v1/audit?limit=4"
+        while path:
+            page = self.good("GET", path)
+            seen += [event["id"] for event in page["events"]]
+            path = page.get("next", "").removeprefix("http://localhost")
+        self.assertEqual((6, 6), (len(seen), len(set(seen))))
+        self.assertIn("moment of ISO 8601", self.refused(400, "GET", "/ingot/v1/audit?since=now"))
+        self.refused(400, "GET", f"/ingot/v1/audit?marker={made[0]}")
+
+    def test_a_request_has_no_statement_more(self) -> None:
+        self.node()
+        counts = []
+        for is_on in (False, True):
+            self.conf.set_override("enabled", is_on, group="audit")
+            self.http = self.application().test_client()
+            with counting(self.db) as counted:
+                self.node()
+                counts.append(len(counted))
+        self.assertEqual(counts[0], counts[1])
+
+    def test_old_events_are_deleted(self) -> None:
+        for number in range(5):
+            self.node(name=f"n{number}")
+        newest = self.read()[0]["id"]
+        self.assertEqual(0, audit.prune(self.db, keep=10, days=1))
+        self.assertEqual(3, audit.prune(self.db, keep=2, days=0))
+        self.assertEqual(newest, self.good("GET", "/ingot/v1/audit")["events"][0]["id"])
+        self.assertEqual(0, audit.prune(self.db, keep=0, days=0))
+
+
+class BoundsTest(AuditCase):
+    def configure(self) -> None:
+        super().configure()
+        self.conf.set_override("most_refused", 3, group="audit")
+        self.conf.set_override("ignore_req_list", "patch", group="audit")
+
+    def test_a_flood_of_refusals_is_counted(self) -> None:
+        for number in range(10):
+            self.refused(404, "DELETE", f"/v1/nodes/n{number}")
+        self.assertEqual(3, len(self.read()))
+
+    def test_ignored_methods(self) -> None:
+        self.node(name="n")
+        self.good("PATCH", "/v1/nodes/n", [{"op": "add", "path": "/extra/a", "value": 1}])
+        self.assertEqual(1, len(self.read()))
+
+
+class WithoutDatabaseTest(AuditCase):
+    def test_what_has_no_row_is_in_the_log(self) -> None:
+        logged = self.useFixture(fixtures.FakeLogger("ingot.api.web.audit_trail", level=logging.ERROR))
+        with self.db.single() as connection:
+            connection.exec_driver_sql("DROP TABLE audit_events")
+        self.node(name="m")
+        self.trail.close()
+        self.assertIn("audit events are in the log only", logged.output)
+        self.assertIn('"name":"m"', self.log.output)
+
+
+class UsersTest(identity_case.IdentityCase):
+    def configure(self) -> None:
+        super().configure()
+        self.conf.set_override("enabled", True, group="audit")
+
+    def test_projects_see_what_was_done_to_their_nodes(self) -> None:
+        node = self.own_node()
+        self.ask("system admin", "POST", "/v1/nodes", {"driver": "fake-hardware"})
+        self.ask("stranger reader", "DELETE", f"/v1/nodes/{node.uuid}")
+        self.ask("owner member", "PUT", f"/v1/nodes/{node.uuid}/maintenance", {})
+        self.assertEqual(401, self.unchecked("DELETE", f"/v1/nodes/{node.uuid}").status)
+        self.http.application.extensions[app.TRAIL].close()
+
+        def list_actions(person: str) -> list[tuple[str, int]]:
+            events = self.ask(person, "GET", "/ingot/v1/audit").json["events"]
+            return sorted((event["action"].rpartition(":")[2], event["reason"]["code"]) for event in events)
+
+        everything = [("create", 201), ("delete", 401), ("delete", 404), ("set_maintenance", 202)]
+        self.assertEqual(everything, list_actions("system reader"))
+        self.assertEqual([("delete", 404), ("set_maintenance", 202)], list_actions("owner reader"))
+        self.assertEqual([("delete", 404), ("set_maintenance", 202)], list_actions("lessee reader"))
+        self.assertEqual([], list_actions("stranger reader"))
+        self.assertEqual(403, self.ask("owner none", "GET", "/ingot/v1/audit").status)
