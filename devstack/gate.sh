@@ -23,6 +23,9 @@ FUNCTIONAL_PACKAGES=(tgt qemu-utils qemu-block-extra openssh-server)
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
+# What Ingot is watched with; it comes with promtool.
+MONITORING_PACKAGES=(prometheus)
+
 BASE_PYTHON=$(find_python) # makes environments; later the first in PATH is the gate's own
 export BASE_PYTHON
 LONGEST=$((85 * 60)) # CI stops a run after 90 minutes
@@ -52,6 +55,7 @@ STEPS=(
     "+glance         | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
     "+inspector      | tests | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
     "tempest         | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
+    "+monitoring     | tests | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
     "+keystone       | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "upgrade         | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
     "+faults         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
@@ -221,7 +225,7 @@ make_environment "$GATE/venv" "$GATE_EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
 }
 export PATH=$GATE/venv/bin:$PATH
-if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients|upgrade|faults), ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients|upgrade|faults|monitoring), ]]; then
     python devstack/services.py install
 fi
 if [ -z "$only" ] || [[ ,$only, == *,functional,* ]]; then
@@ -229,6 +233,10 @@ if [ -z "$only" ] || [[ ,$only, == *,functional,* ]]; then
 fi
 if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
     install_packages "${CLIENT_PACKAGES[@]}"
+fi
+
+if [ -z "$only" ] || [[ ,$only, == *,monitoring,* ]]; then
+    install_packages "${MONITORING_PACKAGES[@]}"
 fi
 
 rm -rf "$GATE/durations"

@@ -61,8 +61,11 @@ def _fits(value: object, hint: Any) -> bool:
         return value in inner
     if origin is list:
         return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
-    if origin is dict:
-        return isinstance(value, dict)
+    return isinstance(value, dict) if origin is dict else _is_one(value, hint)
+
+
+def _is_one(value: object, hint: Any) -> bool:
+    """Return whether a value is of a class, or stands for an object of it."""
     if isinstance(value, bool):
         return hint in (bool, object)
     if hint is float:

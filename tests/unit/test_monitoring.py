@@ -83,7 +83,7 @@ class TestAlerts(testtools.TestCase):
             self.assertIn(rule["labels"]["severity"], ("critical", "warning", "info"), name)
             self.assertEqual(f"monitoring.html#{name.lower()}", notes["page"])
             for text in (notes["description"], notes["action"]):
-                self.assertRegex(text, r"\w\.$", name)
+                self.assertRegex(text, r"[\w\"]\.$", name)
 
     def test_what_they_say_of_a_series_it_has(self) -> None:
         for rule in self.rules:

@@ -1,0 +1,1 @@
+"""What operators watch Ingot with: Prometheus of Debian, its promtool, alerts and dashboard."""
