@@ -108,7 +108,10 @@ class Sweeper:
         """Delete old history and events, and machines that have left the inbox to itself."""
         options = self._services.conf.conductor
         inbox.prune(self._services.db, self._services.conf.auto_discovery.retention_days)
-        node_history.prune(self._services.db, options.node_history_max_entries)
+        db, least = self._services.db, options.node_history_minimum_days
+        node_history.prune(db, options.node_history_max_entries, minimum_days=least)
+        if options.node_history_maximum_days:
+            node_history.prune_by_age(db, max(options.node_history_maximum_days, least))
         events.prune(self._services.db, options.events_max_entries)
         trail = self._services.conf.audit
         audit.prune(self._services.db, trail.max_entries, trail.max_age)

@@ -190,6 +190,35 @@ def undrain(db: Database, hostname: str) -> None:
         raise errors.NotFound(noun="Conductor", ident=hostname)
 
 
+@retry_transaction
+def end_all(db: Database) -> None:
+    """Note that no conductor runs, and none is on a ring; drains stay."""
+    with db.transaction() as connection:
+        connection.execute(sa.update(CONDUCTORS).values(online=False, process=None, classic_drivers=[]))
+        connection.execute(sa.delete(INTERFACES))
+
+
+@retry_transaction
+def delete(db: Database, hostname: str, timeout: float) -> None:
+    """Remove the entry of a conductor that is gone for good.
+
+    :param timeout: seconds without heartbeat after which it counts as offline.
+    :raises NotFound: none of that name ever registered.
+    :raises Conflict: it is online.
+    """
+    named = CONDUCTORS.c.hostname == hostname
+    with db.transaction() as connection:
+        own = sa.select(CONDUCTORS.c.id).where(named).scalar_subquery()
+        gone = sa.and_(named, sa.not_(_online(timeout)))
+        offline = connection.execute(sa.select(sa.func.count()).select_from(CONDUCTORS).where(gone)).scalar()
+        if offline:
+            connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == own))
+            offline = connection.execute(sa.delete(CONDUCTORS).where(gone)).rowcount
+    if not offline:
+        get(db, hostname, timeout)
+        raise errors.Conflict(reason=f"Conductor {hostname} is online: stop it first.")
+
+
 # Reading
 
 

@@ -41,6 +41,8 @@ KINDS = ("provision", "power", "step", "maintenance", "conductor")
 
 _EMPTIED = {"outbox": None, "outbox_at": None, "updated_at": _NODES.c.updated_at}  # for clients nothing has changed
 
+_GAP = 10_000_000  # numbers, far more than there are events in the time between two backups
+
 _BATCH = 200  # outboxes a transaction: its locks are held for a few milliseconds
 
 _retry = oslo_db_api.wrap_db_retry(
@@ -165,6 +167,19 @@ def _announce(db: Database, conductor: models.Conductor, state: str) -> int:
         if connection.execute(announced.values(values)).rowcount != 1:
             return 0  # another process did
         return append(connection, [{"kind": "conductor", "created_at": clock.now(), "data": data}])
+
+
+@retry_numbering
+def renumber(db: Database) -> None:
+    """Leave a gap after the numbers of a restored backup, and keep its last event only.
+
+    Clients have read later events, of what is not in the backup. Their numbers must not be given to others.
+    """
+    with db.transaction() as connection:
+        last = connection.execute(sa.select(sa.func.max(_EVENTS.c.id))).scalar()
+        if last is not None:
+            connection.execute(sa.delete(_EVENTS).where(_EVENTS.c.id < last))
+            connection.execute(sa.update(_EVENTS).where(_EVENTS.c.id == last).values(id=last + _GAP))
 
 
 def read_page(db: Database, after: int, limit: int) -> list[models.Event]:

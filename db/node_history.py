@@ -1,12 +1,13 @@
 """Queries on the past of nodes: history entries, step runs and the logs of agents, and how much of it is kept."""
 
+import datetime
 from collections.abc import Mapping
 from typing import TypedDict
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from ingot.common import errors
+from ingot.common import clock, errors
 from ingot.db import listing, models
 from ingot.db.engine import Database, retry_transaction
 
@@ -24,6 +25,7 @@ _ATTEMPTS = {
     for of_latest, run in ((True, _LATEST), (False, sa.bindparam("own_run")))
 }
 
+_DAY_S = 86_400
 _BATCH = 500  # rows a statement: what SQLite's single writer and a replicated database bear beside their work
 
 
@@ -124,29 +126,59 @@ def _last_id_of_run(connection: sa.Connection, node_id: int, run_id: str) -> int
     return int(found)
 
 
-def prune(db: Database, keep: int, nodes: int = 100) -> int:
+_MOMENTS: Mapping[sa.Table, sa.Column[datetime.datetime]] = {
+    _STEP_RUNS: _STEP_RUNS.c.finished_at,
+    ENTRIES.table: ENTRIES.table.c.created_at,
+}
+"""What is kept for a limited time, with the column that says how old it is."""
+
+
+def prune_by_age(db: Database, days: int) -> int:
+    """Delete step runs and history entries that are too old.
+
+    They are read in the order in which they were written, up to a batch in which none is too old.
+
+    :param days: for which they are kept ([conductor] node_history_maximum_days).
+    :returns: how many rows were deleted.
+    """
+    deleted, limit = 0, clock.after(-days * _DAY_S)
+    for table, moment in _MOMENTS.items():
+        oldest = sa.select(table.c.id, moment).order_by(table.c.id).limit(_BATCH)
+        while ids := _read_ids(db, oldest, limit):
+            deleted += db.write(sa.delete(table).where(table.c.id.in_(ids)))
+    return deleted
+
+
+def _read_ids(db: Database, oldest: "sa.Select[int, datetime.datetime]", limit: datetime.datetime) -> list[int]:
+    with db.single() as connection:
+        return [row_id for row_id, moment in connection.execute(oldest) if moment < limit]
+
+
+def prune(db: Database, keep: int, nodes: int = 100, minimum_days: int = 0) -> int:
     """Delete all but the newest step runs and history entries of each node.
 
     Any number of conductors may do this at once: what is deleted is named by its id, not by its number.
 
     :param keep: rows of either table that a node keeps ([conductor] node_history_max_entries).
     :param nodes: how many nodes to shorten at most, those with the most rows first; the next call goes on.
+    :param minimum_days: rows that are younger stay, however many they are ([conductor] node_history_minimum_days).
     :returns: how many rows were deleted; 0 when all is within bounds.
     """
-    deleted, rows = 0, sa.func.count()
-    for table in (_STEP_RUNS, ENTRIES.table):
+    deleted, rows, limit = 0, sa.func.count(), clock.after(-minimum_days * _DAY_S)
+    for table, moment in _MOMENTS.items():
         # Counted in the index on node_id alone.
         too_long = sa.select(table.c.node_id).group_by(table.c.node_id).having(rows > keep).order_by(rows.desc())
-        deleted += sum(_shorten(db, table, node_id, keep) for node_id in db.read_column(too_long.limit(nodes)))
+        for node_id in db.read_column(too_long.limit(nodes)):
+            deleted += _shorten(db, table, node_id, keep, moment < limit)
     return deleted
 
 
-def _shorten(db: Database, table: sa.Table, node_id: int, keep: int) -> int:
+def _shorten(db: Database, table: sa.Table, node_id: int, keep: int, may_go: sa.ColumnElement[bool]) -> int:
     of_node = sa.select(table.c.id).where(table.c.node_id == node_id)
     newest_to_go = db.read_column(of_node.order_by(table.c.id.desc()).limit(1).offset(keep))
     if not newest_to_go:
         return 0
-    to_go = of_node.where(table.c.id <= newest_to_go[0]).order_by(table.c.id).limit(_BATCH)
+    to_go = of_node.where(table.c.id <= newest_to_go[0], may_go).order_by(table.c.id).limit(_BATCH)
     deleted = 0
     # Two statements, because MySQL does not delete from a table that a subquery reads.
     while ids := db.read_column(to_go):

@@ -256,7 +256,7 @@ def compare_and_set(db: Database, node: models.Node, values: Mapping[str, object
     :raises NotFound: it was deleted meanwhile.
     """
     entries = list(history)
-    also = [lambda connection: _add_history(connection, node.id, entries)] if entries else ()
+    also = [lambda connection: add_history(connection, node.id, entries)] if entries else ()
     if not _update(db, IF_UNCHANGED, values, node.uuid, as_read(node), vars(node), also):
         raise refused_write_error(db, node.uuid)
 
@@ -434,7 +434,7 @@ def write_locked(
         if runs:
             connection.execute(_ADD_RUNS, runs)
         if entries:
-            _add_history(connection, node.id, entries)
+            add_history(connection, node.id, entries)
         for write in extra_writes:
             write(connection)
 
@@ -442,7 +442,8 @@ def write_locked(
 _ADD_RUNS, _ADD_HISTORY = sa.insert(models.table(models.StepRun)), sa.insert(models.table(models.NodeHistory))
 
 
-def _add_history(connection: sa.Connection, node_id: int, entries: Rows) -> None:
+def add_history(connection: sa.Connection, node_id: int, entries: Rows) -> None:
+    """Add rows to the history of a node, without node_id and uuid."""
     new = [{"node_id": node_id, "uuid": uuidutils.generate_uuid(), **entry} for entry in entries]
     connection.execute(_ADD_HISTORY, new)
 

@@ -113,6 +113,18 @@ CONDUCTOR: list[cfg.Opt] = [
         "node_history_max_entries", default=300, min=0, help="History entries and step runs kept for each node."
     ),
     cfg.IntOpt(
+        "node_history_minimum_days",
+        default=0,
+        min=0,
+        help="Days for which all history entries and step runs are kept, even beyond node_history_max_entries.",
+    ),
+    cfg.IntOpt(
+        "node_history_maximum_days",
+        default=0,
+        min=0,
+        help="Days after which history entries and step runs are deleted, even of nodes that have few. 0: never.",
+    ),
+    cfg.IntOpt(
         "events_max_entries",
         default=100_000,
         min=1000,

@@ -153,8 +153,6 @@ _ROWS = (
          "Rescue passwords are always sent to the agent hashed, with SHA-512."),
     _Row("conductor", "node_history node_history_cleanup_batch_count node_history_cleanup_interval", _IGNORED,
          "The history is always kept: node_history_max_entries of it."),
-    _Row("conductor", "node_history_minimum_days", _NO,
-         "node_history_max_entries limits the history, whatever its age."),
     _Row("conductor", "log_step_flows_to_syslog record_step_flows_in_history", _IGNORED, "Step runs are always kept."),
     _Row("conductor", "max_concurrent_deploy max_concurrent_clean max_concurrent_per_conductor_group", _NO,
          "Ingot does not limit how many machines are deployed or cleaned at once."),
@@ -165,7 +163,7 @@ _ROWS = (
     _Row("conductor", "check_allocations_interval sync_local_state_interval", _IGNORED,
          "[conductor] sweep_interval is for all of it."),
     _Row("conductor", "conductor_cleanup_interval conductor_cleanup_batch_size conductor_cleanup_timeout", _NO,
-         "Entries of conductors that are gone stay in the database."),
+         "Entries of conductors that are gone stay until ingot-conductor forget removes them."),
     _Row("conductor", "reserved_workers_pool_percentage", _IGNORED, _WORK),
     _Row("conductor", "send_sensor_data send_sensor_data_interval send_sensor_data_wait_timeout "
          "send_sensor_data_workers "

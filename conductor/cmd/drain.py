@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from ingot.common import errors
 from ingot.conductor.cmd import workers
-from ingot.db import conductors, node_lists
+from ingot.db import conductors, node_lists, nodes
 from ingot.db.engine import Database
 from ingot.rpcapi import versions
 
@@ -26,15 +26,16 @@ OPTIONS: Sequence[cfg.Opt] = (
         positional=True,
         required=False,
         default="run",
-        choices=["run", "drain", "undrain", "list"],
-        help="run (default): be a conductor. drain, undrain: have conductors hand over all their nodes, and to take "
-        "nodes again. list: show all conductors.",
+        choices=["run", "drain", "undrain", "list", "forget"],
+        help="run (default): be a conductor. drain, undrain: have conductors hand over all their nodes, and take "
+        "nodes again. list: show all conductors. forget: remove conductors that never come back.",
     ),
     cfg.MultiStrOpt(
         "conductors",
         positional=True,
         default=[],
-        help="For drain and undrain: names of conductors; without, those that this configuration runs.",
+        help="For drain, undrain and forget: names of conductors; without, those that this configuration runs. "
+        "forget needs at least one.",
     ),
     cfg.IntOpt(
         "wait", min=0, default=0, help="For drain: seconds to wait until they have finished all work; then it fails."
@@ -79,7 +80,20 @@ def show(db: Database, conf: cfg.ConfigOpts) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-COMMANDS = {"drain": drain, "undrain": undrain, "list": show}
+def forget(db: Database, conf: cfg.ConfigOpts) -> None:
+    """Remove the entries of conductors that are gone for good; what they had locked is taken over, or given back.
+
+    :raises IngotError: there is none of that name, or it is online.
+    """
+    if not conf.conductors:
+        raise errors.Invalid("Name the conductors that never come back: ingot-conductor forget NAME.")
+    for hostname in conf.conductors:
+        conductors.delete(db, hostname, conf.conductor.heartbeat_timeout)
+        freed = nodes.release_stale(db, hostname)
+        print(f"{hostname}: forgotten; {freed} nodes were locked by it, and others go on with them")
+
+
+COMMANDS = {"drain": drain, "undrain": undrain, "list": show, "forget": forget}
 
 
 def _list_chosen(conf: cfg.ConfigOpts) -> list[str]:

@@ -4,6 +4,7 @@
     ingot-dbsync online_data_migrations [--max-count ROWS]
     ingot-dbsync add_key
     ingot-dbsync contract
+    ingot-dbsync restored [--dry-run] | confirm [--all | NODE ...]
     ingot-dbsync version | stamp REVISION | revision MESSAGE
     ingot-dbsync import-ironic --from ADDRESS | export-ironic --to ADDRESS
 
@@ -25,7 +26,7 @@ from oslo_config import cfg
 from ingot.common import errors
 from ingot.common.conf import start
 from ingot.db import conductors, migrate, schema, secrets
-from ingot.db.cmd import moving
+from ingot.db.cmd import moving, restoring
 from ingot.db.engine import Database
 
 LOG = logging.getLogger(__name__)
@@ -201,6 +202,7 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     online = add("online_data_migrations", "Move data to its new places while services run.")
     online.add_argument("--max-count", type=_parse_rows, metavar="ROWS", help="move at most so many rows, then stop")
     moving.add_parsers(add)
+    restoring.add_parsers(add)
 
 
 _DESCRIPTION = "Creates, upgrades and describes the schema of the database."
@@ -216,7 +218,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def run() -> int:
         begun = start.Start("ingot-dbsync", arguments, cli_opts=[command], description=_DESCRIPTION)
         conf = begun.finish(quiet=True)
-        return moving.COMMANDS.get(conf.command.name, _run)(Database(conf), conf)
+        commands = {**moving.COMMANDS, **restoring.COMMANDS}
+        return commands.get(conf.command.name, _run)(Database(conf), conf)
 
     return start.run("ingot-dbsync", run)
 

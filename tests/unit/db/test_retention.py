@@ -45,6 +45,31 @@ class RetentionOnSQLite(database.TestCase):
         self.assertEqual((["0", "1", "2"], [0, 1, 2]), self.kept(short))
         self.assertEqual(0, node_history.prune(self.db, keep=3))
 
+    def age(self, table: sa.Table, days: int, below: int) -> None:
+        """Make the rows of a table older up to an id."""
+        moment = "created_at" if table is _HISTORY else "finished_at"
+        self.db.write(sa.update(table).where(table.c.id <= below).values({moment: clock.after(-days * 86_400)}))
+
+    def test_what_is_young_stays_however_much_it_is(self) -> None:
+        node = database.make_node(self.db)
+        self.remember(node, 6)
+        self.age(_HISTORY, 8, below=2)
+
+        self.assertEqual(2, node_history.prune(self.db, keep=1, minimum_days=7))
+
+        self.assertEqual((["2", "3", "4", "5"], [0, 1, 2, 3, 4, 5]), self.kept(node))
+
+    def test_what_is_old_goes_even_where_it_is_little(self) -> None:
+        node = database.make_node(self.db)
+        self.remember(node, 4)
+        self.age(_HISTORY, 31, below=3)
+        self.age(_RUNS, 29, below=3)
+
+        self.assertEqual(3, node_history.prune_by_age(self.db, 30))
+
+        self.assertEqual((["3"], [0, 1, 2, 3]), self.kept(node))
+        self.assertEqual(0, node_history.prune_by_age(self.db, 30))
+
     def test_a_long_past_goes_in_batches(self) -> None:
         node = database.make_node(self.db)
         self.remember(node, 1203)
