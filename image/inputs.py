@@ -15,7 +15,7 @@ AUTHORITIES = "/etc/ironic-python-agent/ca.crt"
 SSH_KEYS = "/root/.ssh/authorized_keys"
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(?::[a-z0-9]+)?(?:=[A-Za-z0-9.+~:-]+)?")
-_MIRROR_SCHEMES = ("http", "https", "file", "copy")
+_REMOTE, _LOCAL = ("http", "https"), ("file", "copy")
 _SSH_KEY = re.compile(r"(?:[^\s#]+ )?(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}(?: [^\n]*)?")
 _LARGEST = 512 * 2**20
 """Bytes of a file that is added: all of them are in a machine's memory."""
@@ -70,10 +70,12 @@ def read_ssh_keys(text: str) -> ExtraFile:
 def parse_mirror(text: str) -> str:
     """Return where packages come from: a URL, or a line as in sources.list."""
     parts = urllib.parse.urlsplit(text)
-    is_url = parts.scheme in _MIRROR_SCHEMES and (parts.netloc or parts.path.startswith("/")) and " " not in text
+    is_remote = parts.scheme in _REMOTE and parts.netloc
+    is_local = parts.scheme in _LOCAL and parts.path.startswith("/")
+    is_url = (is_remote or is_local) and " " not in text
     if not text.isprintable() or not (is_url or (text.startswith("deb ") and len(text.split()) >= 4)):
         raise ArgumentTypeError(
-            f"{text!r}: a URL of {', '.join(_MIRROR_SCHEMES)}, such as http://deb.debian.org/debian, or a line such as "
+            f"{text!r}: a URL of {', '.join(_REMOTE + _LOCAL)}, such as http://deb.debian.org/debian, or a line like "
             "'deb http://deb.debian.org/debian-security bookworm-security main'"
         )
     return text
