@@ -8,6 +8,7 @@ from typing import Any
 import fixtures
 import requests
 
+from ingot.rack import ports
 from tests import patience
 from tests.functional.deployment import lab
 from tests.gate import client, environments, test_metalsmith
@@ -18,7 +19,7 @@ _SITE_SHELL = pathlib.Path(__file__).with_name("site.bash")
 _OPTIONS: dict[str, dict[str, Any]] = {
     "DEFAULT": {
         "enabled_hardware_types": "ipmi,redfish,fake-hardware",
-        "enabled_boot_interfaces": "ipxe,fake",
+        "enabled_boot_interfaces": "ipxe,redfish-virtual-media,fake",
         "enabled_deploy_interfaces": "direct,ramdisk,fake",
         "enabled_power_interfaces": "ipmitool,redfish,fake",
         "enabled_management_interfaces": "ipmitool,redfish,noop,fake",
@@ -44,12 +45,17 @@ class Environment(fixtures.Fixture, abc.ABC):
         :param directory: empty, of this page alone.
         """
 
+    def forget(self) -> None:
+        """Remove what a page has made outside its directory."""
+
 
 class Site(Environment):
     """A running Ingot, a rack of three machines and the client of its users. Nodes go with the page that made them."""
 
     def _setUp(self) -> None:
         options = {group: {k: v for k, v in values.items() if v != ""} for group, values in _OPTIONS.items()}
+        self._metrics = ports.tcp()
+        options["metrics"] = {"api_port": self._metrics}
         rack = {"redfish_base_port": 0, "redfish_port": 0}
         self._lab = self.useFixture(lab.Lab(machines=_MACHINES, rack=rack, options=options))
         self._clients = [
@@ -62,9 +68,7 @@ class Site(Environment):
         (home / ".ingot").mkdir(parents=True)
         (config,) = (path for path in self._lab.directory.glob("*.conf") if path.stem == self._lab.names[0])
         (home / ".ingot" / "ingot.conf").write_text(config.read_text())
-        shell = Shell(directory, self._variables(home), start=("env", "--chdir", str(home)), first=f". {_SITE_SHELL}")
-        shell.addCleanup(self._forget_all)
-        return shell
+        return Shell(directory, self._variables(home), start=("env", "--chdir", str(home)), first=f". {_SITE_SHELL}")
 
     def _variables(self, home: pathlib.Path) -> dict[str, str]:
         machines: dict[str, str] = {}
@@ -83,16 +87,17 @@ class Site(Environment):
             "IMAGE_SHA256": self._lab.checksum,
             "IMAGE_URL": f"{self._lab.files.url}/image.raw",
             "LC_ALL": "C.UTF-8",
+            "METRICS": f"127.0.0.1:{self._metrics}",
             "NO_PROXY": "*",
             "OS_AUTH_TYPE": "none",
             "OS_ENDPOINT": self._lab.url,
+            "PACKAGING": str(environments.ROOT / "packaging"),
             "PATH": ":".join(map(str, (*self._clients, pathlib.Path(sys.executable).parent, _PATH))),
             "RACK": self._lab.rack.description["control_url"],
             "REDFISH_CA": self._lab.rack.description["redfish_ca_file"],
         }
 
-    def _forget_all(self) -> None:
-        """Delete what a page has made."""
+    def forget(self) -> None:
         ask = requests.Session()
         ask.trust_env = False
         ask.headers["X-OpenStack-Ironic-API-Version"] = "latest"
