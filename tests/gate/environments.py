@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tests import patience
 
@@ -131,12 +131,13 @@ def previous_release() -> pathlib.Path:
     return cached(f"release-{major}.{minor}", f"{wheel}[mysql,postgresql]")
 
 
-def go_program(source: pathlib.Path, libraries: pathlib.Path) -> pathlib.Path:
-    """Build the program of a Go file in the gate's directory; nothing is downloaded.
+def go_program(sources: Sequence[pathlib.Path], libraries: pathlib.Path) -> pathlib.Path:
+    """Build the program of some Go files in the gate's directory; nothing is downloaded.
 
-    :param libraries: a GOPATH, where the packages are that the file imports.
+    :param sources: the first gives its name.
+    :param libraries: a GOPATH, where the packages are that the files import.
     """
-    program = _CACHE / "go" / source.stem
+    program = _CACHE / "go" / sources[0].stem
     settings = {"GO111MODULE": "off", "GOPATH": str(libraries), "GOCACHE": str(_CACHE / "go" / "cache")}
-    run("go", "build", "-o", program, source, timeout=BUILD_TIMEOUT_S, env={**os.environ, **settings})
+    run("go", "build", "-o", program, *sources, timeout=BUILD_TIMEOUT_S, env={**os.environ, **settings})
     return program

@@ -86,6 +86,12 @@ def configdrive(host: operator.Host) -> dict[str, Any]:
     }
 
 
+def write_live_image(path: pathlib.Path) -> None:
+    files = {"/boot/kernel": b"kernel", "/boot/grub/grub.cfg": b"linux /boot/kernel root=/dev/ram0\n"}
+    image = iso.lay_out({name: Content(content) for name, content in files.items()}, None, "LIVE")
+    path.write_bytes(b"".join(image.read(0, image.size)))
+
+
 class Hosts(HostsCase):
     def test_enrolled_inspected_provisioned_switched_and_forgotten(self) -> None:
         def live(host: operator.Host) -> Any:
@@ -122,9 +128,7 @@ class Hosts(HostsCase):
             self.assertEqual(["1"], [array["raid_level"] for array in built], name)
 
     def test_live_images_and_steps_of_ones_own(self) -> None:
-        files = {"/boot/kernel": b"kernel", "/boot/grub/grub.cfg": b"linux /boot/kernel root=/dev/ram0\n"}
-        image = iso.lay_out({name: Content(content) for name, content in files.items()}, None, "LIVE")
-        (self.lab.directory / "files" / "live.iso").write_bytes(b"".join(image.read(0, image.size)))
+        write_live_image(self.lab.directory / "files" / "live.iso")
         method = [{"interface": "deploy", "step": "burn_in", "args": {}, "priority": 80}]
 
         def live(host: operator.Host) -> Any:

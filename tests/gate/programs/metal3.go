@@ -22,7 +22,7 @@ import (
 	"github.com/gophercloud/gophercloud/openstack/baremetal/v1/ports"
 )
 
-// The version of the API that the operator speaks.
+// The oldest version of the API that the operator speaks.
 const microversion = "1.89"
 
 const patience = 60 * time.Second
@@ -41,6 +41,7 @@ type order struct {
 	MACs        []string `json:"macs"`
 	Image       object
 	ConfigDrive nodes.ConfigDrive `json:"configdrive"`
+	Hosts       []host
 }
 
 type visit func(*gophercloud.ServiceClient, order) (interface{}, error)
@@ -72,7 +73,11 @@ func run(name string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := visits[name](client, wanted)
+	work, known := visits[name]
+	if !known {
+		work = everywhere(errands[name])
+	}
+	answer, err := work(client, wanted)
 	if err != nil {
 		return err
 	}
