@@ -22,6 +22,7 @@ from ingot.conductor.inspection.hooks import loading
 from ingot.conductor.membership import Membership
 from ingot.conductor.periodic import Fleet, Sweeper, Timer, TimerPool
 from ingot.conductor.power import PowerSynchronizer
+from ingot.conductor.sensors import SensorReader
 from ingot.conductor.task import task_manager
 from ingot.db import models, nodes
 from ingot.db.engine import Database
@@ -57,6 +58,7 @@ class Conductor:
         self.endpoint = Endpoint(services, self.queues, self.allocator)
         self.synchronizer = PowerSynchronizer(services, self.membership.owns)
         self.sweeper = Sweeper(services, self.membership, self.queues, self.allocator)
+        self._sensors = SensorReader(services, self.membership.owns)
         self._gauges = Gauges(services, self.membership, self.queues, self.synchronizer)
         self._keepalive: TimerPool | None = None
         self._sweeps: TimerPool | None = None
@@ -83,6 +85,7 @@ class Conductor:
         if stale:
             LOG.warning("%d nodes were locked by an earlier process of %s; their work continues", stale, services.host)
         self._gauges.serve()
+        self._sensors.start()
         telemetry.add_check("conductor", lambda: "; ".join(self.list_lacks()) or None)
         self.dispatcher.delayed_wakeups.start()
         # A heartbeat must not wait for anything else, so it has a worker of its own.
@@ -156,6 +159,7 @@ class Conductor:
         if not ended:
             LOG.warning("Some steps did not end in time; another conductor takes over their nodes")
         self.synchronizer.stop()
+        self._sensors.stop()
         for pool in self._periodics:
             pool.wait(until - time.monotonic())
         if self._watch.is_alive():

@@ -53,11 +53,6 @@ SENSOR_DATA: list[cfg.Opt] = [
     cfg.BoolOpt(
         "enable_for_nodes",
         default=True,
-        help="Whether machines are read at all. With enable_for_conductor alone, only conductors are measured.",
-    ),
-    cfg.BoolOpt(
-        "enable_for_conductor",
-        default=True,
-        help="Whether each conductor also sends figures of its own, as ironic.metrics.",
+        help="Whether machines are read at all.",
     ),
 ]

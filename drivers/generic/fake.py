@@ -76,9 +76,9 @@ _LIGHTS = (
 
 _SENSORS: tuple[sensors.Sensor, ...] = (
     {"id": "1", "name": "Inlet", "kind": "temperature", "reading": 21.0, "unit": "°C",
-     "thresholds": {"upper_non_critical": 38.0, "upper_critical": 42.0}, "health": "OK", "states": []},
+     "thresholds": {"upper_non_critical": 38.0, "upper_critical": 42.0}, "health": "OK", "place": None, "states": []},
     {"id": "2", "name": "Fan", "kind": "fan", "reading": 5400.0, "unit": "RPM",
-     "thresholds": {"lower_critical": 600.0}, "health": "OK", "states": []},
+     "thresholds": {"lower_critical": 600.0}, "health": "OK", "place": None, "states": []},
 )  # fmt: skip
 
 

@@ -53,6 +53,7 @@ class Sensor(TypedDict):
     :ivar unit: of reading and thresholds, as in :data:`UNITS`; None: they have none.
     :ivar thresholds: by the names of :data:`THRESHOLDS`: those that it has.
     :ivar health: one of :data:`HEALTH`; None: the BMC does not say.
+    :ivar place: where it is in the machine, in the words of the BMC; None: it does not say.
     :ivar states: what the BMC says of it besides, in its words.
     """
 
@@ -63,6 +64,7 @@ class Sensor(TypedDict):
     unit: str | None
     thresholds: dict[str, float]
     health: str | None
+    place: str | None
     states: list[str]
 
 

@@ -180,6 +180,7 @@ def _describe(session: Session, command: _Command, record: _Record, reading: sdr
         "unit": unit,
         "thresholds": _read_thresholds(session, command, record) if measures and record.has_thresholds else {},
         "health": _name_health(reading.health),
+        "place": record.entity,
         "states": list(reading.states),
     }
 

@@ -226,6 +226,7 @@ def _describe(identity: str, document: Json, part: _Part) -> Sensor | None:
         "unit": _name_unit(document, part.unit) if reading is not None or thresholds else None,
         "thresholds": thresholds,
         "health": health if health in HEALTH else None,
+        "place": fields.text(document, "PhysicalContext"),
         "states": [] if state is None or state in _USUAL else [state],
     }
 
