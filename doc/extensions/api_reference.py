@@ -5,12 +5,14 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import rst
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 DOCUMENT = pathlib.Path(__file__).parents[1] / "openapi.json"
 METHODS = ("get", "post", "put", "patch", "delete")
+_WIDTHS = (30, 55, 15)
 
 
 class ApiReference(SphinxDirective):
@@ -26,26 +28,26 @@ class ApiReference(SphinxDirective):
 
 def _page(document: dict[str, Any]) -> Iterator[str]:
     for tag in document["tags"]:
-        yield from _heading(tag["name"].replace("_", " ").capitalize(), "-")
+        yield from rst.heading(tag["name"].replace("_", " ").capitalize(), "-")
         for path, operations in document["paths"].items():
             for method in METHODS:
                 if method in operations and tag["name"] in operations[method]["tags"]:
                     yield from _operation(f"{method.upper()} {path}", operations[method], document)
-    yield from _heading("Objects", "-")
+    yield from rst.heading("Objects", "-")
     for name, schema in document["components"]["schemas"].items():
         if "properties" in schema:
             yield from ("", f".. _api-{name.lower()}:", "")
-            yield from _heading(name, "^")
+            yield from rst.heading(name, "^")
             yield from _fields(schema, "Field")
 
 
 def _operation(title: str, about: dict[str, Any], document: dict[str, Any]) -> Iterator[str]:
-    yield from _heading(title, "^")
+    yield from rst.heading(title, "^")
     yield from (about["summary"] + _since(about, " From version {} on."), "")
     query = [parameter for parameter in about["parameters"] if parameter.get("in") == "query"]
     if query:
         rows = [(parameter["name"], _kind(parameter["schema"]), _since(parameter)) for parameter in query]
-        yield from _table(("Parameter", "Type", "Since"), rows)
+        yield from rst.table(("Parameter", "Type", "Since"), rows, _WIDTHS)
     body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     if body and "$ref" in body:
         yield from ("Body: a JSON patch (RFC 6902 with add, replace and remove).", "")
@@ -87,7 +89,7 @@ def _fields(schema: dict[str, Any], title: str) -> Iterator[str]:
         for name, field in schema.get("properties", {}).items()
     ]
     if rows:
-        yield from _table((title, "Type", "Since"), rows)
+        yield from rst.table((title, "Type", "Since"), rows, _WIDTHS)
 
 
 def _kind(schema: dict[str, Any]) -> str:
@@ -103,17 +105,6 @@ def _kind(schema: dict[str, Any]) -> str:
 def _since(about: dict[str, Any], template: str = "{}") -> str:
     brought = about.get("x-openstack")
     return template.format(brought["min-ver"]) if brought else ""
-
-
-def _heading(title: str, underline: str) -> Iterator[str]:
-    yield from ("", title, underline * len(title), "")
-
-
-def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    yield from (".. list-table::", "   :header-rows: 1", "   :widths: 30 55 15", "")
-    for row in (titles, *rows):
-        yield from (f"   {'*' if number == 0 else ' '} - {cell}" for number, cell in enumerate(row))
-    yield ""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

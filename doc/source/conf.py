@@ -13,6 +13,7 @@ version = release
 
 extensions = [
     "api_reference",
+    "from_program",
     "reno.sphinxext",
     "sphinx.ext.graphviz",
 ]  # graphviz: Debian's package has the program dot

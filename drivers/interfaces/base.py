@@ -196,6 +196,10 @@ class BaseInterface:
         :raises Invalid: what is missing or wrong, with the key's name.
         """
 
+    def declarations(self, kind: str) -> Mapping[str, DeclaredStep]:
+        """Return what the decorators of a kind say, by the steps' names: for documents and tests of drivers."""
+        return self._declared[kind]
+
     def declared_steps(self, kind: str) -> list[StepJson]:
         """Return the steps of this interface of one kind: highest priority first."""
         declared = self._declared[kind].items()
