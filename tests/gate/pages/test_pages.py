@@ -24,11 +24,21 @@ def pages() -> list[pathlib.Path]:
 
 
 @functools.cache
-def environment(name: str) -> Environment:
-    """Return an environment of this process, which ends with it."""
+def _make(name: str) -> tuple[Environment, Exception | None]:
+    """Return an environment of this process, which ends with it; and why it did not come up."""
     made = ENVIRONMENTS[name]()
-    made.setUp()
+    try:
+        made.setUp()
+    except Exception as exc:  # noqa: BLE001  whatever it is, each page of this environment fails with it
+        return made, exc
     atexit.register(made.cleanUp)
+    return made, None
+
+
+def environment(name: str) -> Environment:
+    made, failure = _make(name)
+    if failure is not None:
+        raise AssertionError(f"there is no environment {name}: {failure}") from failure
     return made
 
 
@@ -42,7 +52,9 @@ class PagesTest(testtools.TestCase):
                 continue
             place = directory / f"{number}-{section.environment}"
             place.mkdir()
-            with environment(section.environment).open(place) as shell:
+            where = environment(section.environment)
+            self.addCleanup(where.forget)
+            with where.open(place) as shell:
                 for command in section.commands:
                     self._check(page, command, *shell.run(command.text))
 
