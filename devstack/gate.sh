@@ -235,7 +235,7 @@ if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
     install_packages "${CLIENT_PACKAGES[@]}"
 fi
 
-if [ -z "$only" ] || [[ ,$only, == *,monitoring,* ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(monitoring|pages), ]]; then
     install_packages "${MONITORING_PACKAGES[@]}"
 fi
 
