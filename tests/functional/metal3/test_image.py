@@ -1,6 +1,6 @@
-"""Metal3's image of the service: the configuration that it renders starts Ingot as it stands.
+"""What Metal3's image of the service, and bifrost, configure starts Ingot as it stands.
 
-Only directories are those of the test, and the port one that is free.
+Only directories are those of the test, the port is one that is free, and bifrost's database is SQLite.
 """
 
 import base64
@@ -98,11 +98,10 @@ class ImageTest(testtools.TestCase):
         self.port = ports.tcp()
         self.log = self.root / "log"
 
-    def start(self, variant: operators_files.Groups) -> None:
-        """Render the file, and start Ingot as the image does; it runs until the test ends."""
-        groups = operators_files.merge(operators_files.IRONIC_IMAGE, variant)
-        groups = operators_files.merge(groups, {"api": {"port": str(self.port)}})
-        text = operators_files.render(groups)
+    def start(self, groups: operators_files.Groups) -> None:
+        """Render a file, and start Ingot as the image does; it runs until the test ends."""
+        text = operators_files.render(operators_files.merge(groups, {"api": {"port": str(self.port)}}))
+        text = text.replace("/etc/ironic/", "/conf/ironic/")
         for place in ("/shared", "/conf", "/certs", "/templates", "/var"):
             for before in ("= ", "file://", ",", "sqlite:///"):
                 text = text.replace(f"{before}{place}/", f"{before}{self.root}{place}/")
@@ -147,13 +146,16 @@ class ImageTest(testtools.TestCase):
     def run_variant(self, name: str) -> tuple[Client, str]:
         """Return a client, and what the log says of the configuration."""
         variant = operators_files.IRONIC_IMAGE_VARIANTS[name]
-        self.start(variant)
+        self.start(operators_files.merge(operators_files.IRONIC_IMAGE, variant))
         client = self.build_client(variant)
         self.wait(client)
-        lines = "\n".join(line for line in self.log.read_text().splitlines() if "Configuration: " in line)
+        lines = self.read_findings()
         for part in _WARNED:
             self.assertIn(part, lines)
         return client, lines
+
+    def read_findings(self) -> str:
+        return "\n".join(line for line in self.log.read_text().splitlines() if "Configuration: " in line)
 
     def enroll(self, client: Client, login: str | None = None) -> dict[str, Any]:
         body = {
@@ -187,6 +189,16 @@ class ImageTest(testtools.TestCase):
         self.assertEqual(0o666, stat.S_IMODE((self.root / "shared/ironic.sock").stat().st_mode))
         node = self.enroll(client)
         self.assertTrue(node["links"][0]["href"].startswith("https://192.0.2.5:6385/v1/nodes/"))
+
+    def test_bifrost(self) -> None:
+        database = {"database": {"connection": "sqlite:////var/lib/ironic/ironic.sqlite"}}
+        self.start(operators_files.merge(operators_files.BIFROST, database))
+        client = self.build_client({})
+        self.wait(client)
+        self.assertEqual(401, client.ask("GET", "/v1/nodes")[0])
+        self.assertIn("[DEFAULT] default_resource_class", self.read_findings())
+        node = self.enroll(client, "metal3:correct horse")
+        self.assertEqual(("direct", "noop"), (node["deploy_interface"], node["network_interface"]))
 
     def test_several_hosts_with_sensors(self) -> None:
         client, lines = self.run_variant("several hosts, with sensors")
