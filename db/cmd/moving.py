@@ -86,7 +86,7 @@ def run_import(db: Database, conf: cfg.ConfigOpts) -> int:
     offers = nodes.Offers.of(hardware.list_enabled(), hardware.classic_drivers)
     taker = Taker(report, dict(command.replace), offers)
     begun = time.monotonic()
-    with peer.opened(command.address) as source:
+    with peer.open_peer(command.address) as source:
         _refuse_running(source, report, command.dry_run or command.while_running)
         is_new = importing.take_over(db, source, taker, writes=not command.dry_run)
     _finish(report, command.report)
@@ -117,7 +117,7 @@ def run_export(db: Database, conf: cfg.ConfigOpts) -> int:
         names = ", ".join(one.hostname for one in online)
         raise errors.Conflict(reason=f"Conductors of Ingot are online, stop them and the APIs first: {names}.")
     report = _begin(command.report)
-    with peer.opened(command.address, writes=not command.dry_run) as target:
+    with peer.open_peer(command.address, writes=not command.dry_run) as target:
         _refuse_running(target, report, command.dry_run)
         giver = exporting.Giver(target, dict(command.replace), report)
         changed = exporting.give_back(db, target, giver, command.delete, writes=not command.dry_run)

@@ -4,7 +4,7 @@ Nodes are changed where they differ, so that Ironic finds what only its own code
 replaced: they have the same ids and uuids in both databases.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -39,12 +39,12 @@ class Giver:
         self._replaced = replaced
         self.report = report
 
-    def give(self, noun: schema.Noun, batch: Sequence[Mapping[str, Any]]) -> list[rows.Row]:
+    def give(self, noun: schema.Noun, batch: Sequence[schema.Kept]) -> list[rows.Row]:
         """Return the rows of Ironic for some of Ingot that are no nodes."""
         table = self._target.table(noun)
         return [self._place(noun, table, _read(noun, row)) for row in batch]
 
-    def give_nodes(self, noun: schema.Noun, batch: Sequence[Mapping[str, Any]]) -> Iterator[tuple[rows.Row, bool]]:
+    def give_nodes(self, noun: schema.Noun, batch: Sequence[schema.Kept]) -> Iterator[tuple[rows.Row, bool]]:
         """Yield the nodes of Ironic that are to be written, and whether each is new there."""
         table = self._target.table(noun)
         uuids = [row["uuid"] for row in batch]
@@ -75,14 +75,14 @@ class Giver:
         return placed
 
 
-def _is_different(noun: schema.Noun, theirs: Mapping[str, Any], node: rows.Row) -> bool:
+def _is_different(noun: schema.Noun, theirs: schema.Kept, node: rows.Row) -> bool:
     """Return whether Ironic's row says something else; what it left empty is what Ingot fills it with."""
     known = {name: rows.take_value(theirs[name], column) for name, column in noun.columns.items() if name in theirs}
     known = {**theirs, **known}
     return any(_fit(known[name]) != node[name] for name in node if name != "version")
 
 
-def _read(noun: schema.Noun, row: Mapping[str, Any]) -> rows.Row:
+def _read(noun: schema.Noun, row: schema.Kept) -> rows.Row:
     """Return a row under the names of Ironic's columns, with its secrets in plain, as Ironic keeps them."""
     return {name: keyring.open_all(row[column.name]) for name, column in noun.columns.items()}
 
@@ -163,7 +163,7 @@ def _write_nodes(target: peer.Peer, noun: schema.Noun, found: Sequence[tuple[row
     if writes and new:
         target.connection.execute(sa.insert(table), new)
     if writes and other:
-        values = {name: sa.bindparam(f"new_{name}") for name in other[0] if name not in ("id", "uuid")}
+        values: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in other[0] if name not in ("id", "uuid")}
         own = table.c.uuid == sa.bindparam("new_uuid")
         given = [{f"new_{name}": value for name, value in node.items()} for node in other]
         target.connection.execute(sa.update(table).where(own).values(values), given)

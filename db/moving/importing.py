@@ -109,7 +109,7 @@ class _Target:
             raise _refusal(f"{len(other)} or more rows of {table.name} are missing or different, such as {examples}")
 
 
-def _key(noun: schema.Noun, row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _key(noun: schema.Noun, row: schema.Kept) -> tuple[Any, ...]:
     return tuple(row[name] for name in noun.key)
 
 

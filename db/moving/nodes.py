@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ingot.common import interfaces, states
 from ingot.db.conductors import EnabledInterface
 from ingot.db.moving.report import Report
+from ingot.db.moving.schema import Kept
 
 Row = dict[str, Any]
 
@@ -77,7 +78,7 @@ def settle(state: str) -> str:
     return outcomes.get("fail") or outcomes["abort"] if state in _MOVED_STATES else state
 
 
-def settled(row: Row, place: str) -> Row:
+def settle_row(row: Row, place: str) -> Row:
     """Return what changes of a node that is in the middle of something.
 
     :param place: the name of the service that it was in.
@@ -98,7 +99,7 @@ def settled(row: Row, place: str) -> Row:
     return changes
 
 
-def take(theirs: Mapping[str, Any], row: Row, report: Report, replaced: Replacements, offers: Offers) -> Row:
+def take(theirs: Kept, row: Row, report: Report, replaced: Replacements, offers: Offers) -> Row:
     """Return a node as Ingot keeps it.
 
     :param theirs: as Ironic has it.
@@ -110,7 +111,7 @@ def take(theirs: Mapping[str, Any], row: Row, report: Report, replaced: Replacem
     # The first reading takes what it finds. A state that is not current any more would be forced upon the machine.
     row |= {"power_state": None, "target_power_state": None, "console_enabled": False}
     _note(theirs, row, report)
-    row |= settled(row, "Ironic")
+    row |= settle_row(row, "Ironic")
     for name in REPLACEABLE:
         former = row[name]
         if (new := replaced.get((name, former))) is not None:
@@ -122,7 +123,7 @@ def take(theirs: Mapping[str, Any], row: Row, report: Report, replaced: Replacem
     return row
 
 
-def _note(theirs: Mapping[str, Any], row: Row, report: Report) -> None:
+def _note(theirs: Kept, row: Row, report: Report) -> None:
     """Report what of a node does not carry over."""
     uuid, before = row["uuid"], row["provision_state"]
     if (after := settle(before)) != before:
@@ -161,7 +162,7 @@ def _take_drive(row: Row, report: Report) -> tuple[Row, str | None]:
     return info, drive
 
 
-def give(row: Row, theirs: Mapping[str, Any] | None, replaced: Replacements) -> Row:
+def give(row: Row, theirs: Kept | None, replaced: Replacements) -> Row:
     """Return a node as Ironic keeps it.
 
     :param row: as Ingot has it, by names of columns that both have, with the agent's columns and the config drive.
@@ -169,7 +170,7 @@ def give(row: Row, theirs: Mapping[str, Any] | None, replaced: Replacements) -> 
     """
     info = dict(theirs["driver_internal_info"] if theirs else {})
     own = theirs["provision_state"] if theirs else None
-    row |= settled(row, "Ingot")
+    row |= settle_row(row, "Ingot")
     if row["provision_state"] != settle(own or _NO_STATE):
         info = {key: value for key, value in info.items() if not key.endswith(_OF_FLOWS)}
     row["driver_internal_info"] = _give_agent(row, info)
@@ -191,7 +192,7 @@ def _give_agent(row: Row, info: Row) -> Row:
     return kept | {key: value for key, value in known.items() if value is not None}
 
 
-def _restore(row: Row, theirs: Mapping[str, Any], replaced: Replacements) -> Row:
+def _restore(row: Row, theirs: Kept, replaced: Replacements) -> Row:
     """Return what Ironic's node keeps: what was replaced on the way here, and what nobody has read here since."""
     kept = {
         name: theirs[name]

@@ -3,7 +3,8 @@
 import contextlib
 import datetime
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -24,6 +25,17 @@ _BEGIN = {
     ("sqlite", True): "BEGIN IMMEDIATE",
 }
 """By backend, and whether it is written to, what begins the transaction that everything is read in."""
+
+_ALSO: Mapping[str, sa.types.TypeEngine[Any]] = {
+    "id": sa.Integer(),
+    "version": sa.String(),
+    "created_at": sa.DateTime(),
+    "updated_at": sa.DateTime(),
+    "reservation": sa.String(),
+    "allocation_id": sa.Integer(),
+    "scope": sa.String(),
+}
+"""Columns of Ironic that Ingot has not, or not in each table, and that are needed."""
 
 _HEARTBEAT = 60
 """Seconds for which a conductor of Ironic counts as running, as Ironic's [conductor] heartbeat_timeout has it."""
@@ -69,13 +81,8 @@ class Peer:
     def table(self, noun: schema.Noun) -> sa.TableClause:
         """Return Ironic's table, with the columns that Ingot has too and this release has."""
         there = {column["name"] for column in self._inspector.get_columns(noun.theirs)}
-        columns = {name: _their_type(column) for name, column in noun.columns.items()}
-        also = {"id": sa.Integer(), "version": sa.String(), "created_at": sa.DateTime(), "updated_at": sa.DateTime()}
-        also |= {"driver_internal_info": models.JsonText(dict), "scope": sa.String()}
-        also |= {"reservation": sa.String(), "allocation_id": sa.Integer()}
-        return sa.table(
-            noun.theirs, *(sa.column(name, kind) for name, kind in {**also, **columns}.items() if name in there)
-        )
+        found = {**_ALSO, **{name: _their_type(column) for name, column in noun.columns.items()}}
+        return sa.table(noun.theirs, *(sa.column(name, kind) for name, kind in found.items() if name in there))
 
     def has(self, noun: schema.Noun) -> bool:
         """Return whether this release has the table."""
@@ -99,7 +106,7 @@ class Peer:
             raise errors.Conflict(reason=f"{_PLACE}: a row of {noun.theirs} holds what is no JSON: {exc}.") from exc
 
 
-def _their_type(column: sa.Column[object]) -> sa.types.TypeEngine[object]:
+def _their_type(column: sa.Column[Any]) -> sa.types.TypeEngine[Any]:
     """Return the type of Ironic's column: all its secrets stand there in plain."""
     kind = column.type
     return models.JsonText(kind.empty) if isinstance(kind, models.SecretJson) else kind
@@ -122,7 +129,7 @@ def read_address(text: str) -> str:
 
 
 @contextlib.contextmanager
-def opened(text: str, writes: bool = False) -> Iterator[Peer]:
+def open_peer(text: str, writes: bool = False) -> Iterator[Peer]:
     """Open Ironic's database in one transaction, which is rolled back unless the caller commits it.
 
     :param text: its address, or a configuration file of Ironic.

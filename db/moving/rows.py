@@ -43,20 +43,20 @@ class Taker:
         self._ids: defaultdict[str, set[int]] = defaultdict(set)
         self._allocated: dict[int, int] = {}
         self._runbooks: dict[int, str] = {}
-        self._special: Mapping[str, Callable[[Mapping[str, Any], Row], Row]] = {
+        self._special: Mapping[str, Callable[[schema.Kept, Row], Row]] = {
             "nodes": self._take_node,
             "allocations": self._take_allocation,
             "inspection_rules": self._take_rule,
             "runbooks": self._take_runbook,
         }
 
-    def take(self, noun: schema.Noun, batch: Iterable[Mapping[str, Any]]) -> list[Row]:
+    def take(self, noun: schema.Noun, batch: Iterable[schema.Kept]) -> list[Row]:
         """Return the rows of Ingot for some of Ironic; those that belong to nothing are left out."""
         found = []
         special = self._special.get(noun.theirs)
         columns, empty = noun.columns, db_rows.json_defaults(noun.table)
         for theirs in batch:
-            row = empty | {column.name: take_value(theirs.get(name), column) for name, column in columns.items()}
+            row: Row = empty | {column.name: take_value(theirs.get(name), column) for name, column in columns.items()}
             if self._belongs(noun, row):
                 row = special(theirs, row) if special else row
                 found.append(row)
@@ -83,23 +83,23 @@ class Taker:
                 row[name] = None
         return True
 
-    def _take_node(self, theirs: Mapping[str, Any], row: Row) -> Row:
+    def _take_node(self, theirs: schema.Kept, row: Row) -> Row:
         if theirs["allocation_id"] is not None:
             self._allocated[theirs["allocation_id"]] = theirs["id"]
         return nodes.take(theirs, row, self._report, self._replaced, self._offers)
 
-    def _take_allocation(self, theirs: Mapping[str, Any], row: Row) -> Row:
+    def _take_allocation(self, theirs: schema.Kept, row: Row) -> Row:
         # Of Ironic's two references that of the node is the one that nodes are shown by.
         own = self._allocated.get(theirs["id"])
         if theirs["node_id"] not in (None, own):
             self._report.add("allocation", f"state {row['state']}", row["uuid"])
         return row | {"node_id": own}
 
-    def _take_runbook(self, _theirs: Mapping[str, Any], row: Row) -> Row:
+    def _take_runbook(self, _theirs: schema.Kept, row: Row) -> Row:
         self._runbooks[row["id"]] = row["name"]
         return row
 
-    def _take_rule(self, theirs: Mapping[str, Any], row: Row) -> Row:
+    def _take_rule(self, theirs: schema.Kept, row: Row) -> Row:
         if theirs.get("scope"):
             self._report.add("scope", theirs["scope"], row["uuid"])
         return row

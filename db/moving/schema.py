@@ -4,7 +4,7 @@ Measured with releases 29 to 39 from PyPI; ``tests/gate/test_moving.py`` compare
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -22,6 +22,10 @@ RELEASES: Mapping[str, tuple[int, ...]] = {
     "9fb44677ef15": (39,),
 }
 """By the revision in ``alembic_version``, the releases of Ironic whose schema it is."""
+
+
+Kept = Mapping[Any, Any]
+"""A row as a database has it: names of columns are strings, and columns themselves are keys, too."""
 
 
 class Noun(NamedTuple):
@@ -54,7 +58,7 @@ class Noun(NamedTuple):
         return models.table(self.model)
 
     @property
-    def columns(self) -> dict[str, sa.Column[object]]:
+    def columns(self) -> dict[str, sa.Column[Any]]:
         """By name of Ironic's column, the column of Ingot that holds the same."""
         return {
             self.renamed.get(column.name, column.name): column for column in self.table.c if column.name not in self.own
@@ -67,7 +71,7 @@ class Noun(NamedTuple):
 
     def version(self, release: int) -> str | None:
         """Return the version that rows of a release of Ironic have."""
-        return next((said for since, said in reversed(self.versions.items()) if since <= release), None)
+        return next((said for since, said in reversed([*self.versions.items()]) if since <= release), None)
 
 
 _OWN_OF_NODES = frozenset(

@@ -168,6 +168,29 @@ class Site(fixtures.Fixture):
             raise AssertionError(f"{command} ended with {os.waitstatus_to_exitcode(status)}:\n{said}")
         return Outcome(said, time.monotonic() - begun, usage.ru_maxrss / 1024)
 
+    def execute(self, service: str, statement: str, **values: str) -> None:
+        """Execute a statement in the database of a service."""
+        engine = sa.create_engine(self.databases[service])
+        with engine.begin() as connection:
+            connection.execute(sa.text(statement), values)
+        engine.dispose()
+
+    def describe_schema(self) -> dict[str, dict[str, str]]:
+        """Return the tables of a new database of the same Ironic on SQLite: by name, the types of their columns."""
+        url = f"sqlite:///{self.directory}/schema.sqlite"
+        config = self.directory / "schema.conf"
+        config.write_text(self.configs["ironic"].read_text().replace(self.databases["ironic"], url))
+        environments.run(self._programs["ironic"] / "ironic-dbsync", "--config-file", config, "create_schema")
+        inspector = sa.inspect(sa.create_engine(url))
+        return {
+            table: {column["name"]: str(column["type"]).lower() for column in inspector.get_columns(table)}
+            for table in inspector.get_table_names()
+        }
+
+    def machine_state(self) -> str:
+        """Return what the rack's machine does: ``off``, ``agent``, ``os`` ..."""
+        return str(self.rack.control.machine(self.machine["name"])["state"])
+
     def fill(self, nodes: int) -> None:
         """Write a fleet into Ironic's database, by Ironic's own objects."""
         script = pathlib.Path(__file__).with_name("fleet.py")

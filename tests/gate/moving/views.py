@@ -26,8 +26,6 @@ _LISTS: Mapping[str, Mapping[str, Any]] = {
 _OF_NODES = ("bios?detail=true", "firmware", "history?detail=true", "inventory", "traits")
 """What is below a node, of which the client has a function for some only."""
 
-PAGE = 500
-
 
 def look(url: str, nodes: list[str]) -> View:
     """Return all that the API lists, and what is below some nodes."""
@@ -73,6 +71,10 @@ class Difference(NamedTuple):
     fields: tuple[str, ...]
     meets: Callable[[Found], bool]
     why: str
+
+    def explains(self, found: Found) -> bool:
+        """Return whether this is why a field is different."""
+        return found.kind == self.kind and found.field in self.fields and self.meets(found)
 
 
 def compare(before: View, after: View) -> Iterator[Found]:

@@ -429,7 +429,7 @@ class Exports(MovingCase):
         said = {name: json.loads(value) if str(value).startswith(("[", "{")) else value for name, value in row.items()}
         return {name: value for name, value in said.items() if value not in (None, {}, [], 0, "")}
 
-    def test_what_nobody_changed_is_as_it_was(self) -> None:
+    def test_what_has_not_changed_is_as_it_was(self) -> None:
         self.fill()
         self.ironic.execute("DELETE FROM node_inventory WHERE id = 1")
         before = self.everything()
