@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import tomllib
 from pathlib import Path
+from typing import Any
 
 _HERE = Path(__file__).parent
 
@@ -43,7 +44,7 @@ def load_all() -> dict[str, Profile]:
     return {path.stem: Profile(name=path.stem, **_read(path.stem)) for path in sorted(_HERE.glob("*.toml"))}
 
 
-def _read(name: str) -> dict[str, object]:
+def _read(name: str) -> dict[str, Any]:
     """Return the fields of a profile, with those of the one that it extends."""
     fields = tomllib.loads((_HERE / f"{name}.toml").read_text())
     base = _read(fields.pop("extends")) if "extends" in fields else {}

@@ -22,7 +22,7 @@ DISKS = {
 CARDS = {"e1000e": "52:54:00:15:00:01", "virtio-net-pci": "52:54:00:15:00:02"}
 """Network cards and their addresses."""
 
-_DISK_SIZE = 5 * 2**30  # the agent leaves out disks of less than 4 GiB
+DISK_SIZE = 5 * 2**30  # the agent leaves out disks of less than 4 GiB
 _MEMORY_MIB = 2048
 
 
@@ -42,7 +42,7 @@ class Server(fixtures.Fixture):
     def _setUp(self) -> None:
         for serial in DISKS.values():
             with (self._directory / f"{serial}.raw").open("wb") as disk:
-                disk.truncate(_DISK_SIZE)
+                disk.truncate(DISK_SIZE)
         shutil.copyfile(qemu_command.SECURE_VARIABLES, self._directory / "variables.fd")
 
     def start(self, cd: pathlib.Path, stick: pathlib.Path) -> None:
@@ -65,8 +65,9 @@ class Server(fixtures.Fixture):
             *("-device", "ide-cd,bus=ide.1,drive=cd,bootindex=0"),
             *("-device", "qemu-xhci,id=usb", "-drive", f"if=none,id=stick,format=raw,readonly=on,file={stick}"),
             *("-device", "usb-storage,bus=usb.0,drive=stick"),
-            *("-chardev", f"socket,id=bmc,path={self._bmc},reconnect=1", "-device", "ipmi-bmc-extern,id=bmc,chardev=bmc"),
-            *("-device", "isa-ipmi-kcs,bmc=bmc", "-device", "megasas-gen2,id=raid", "-device", "mptsas1068,id=sas"),
+            *("-chardev", f"socket,id=bmc,path={self._bmc},reconnect=1"),  # not at once: the device would not be ready
+            *("-device", "ipmi-bmc-extern,id=bmc,chardev=bmc", "-device", "isa-ipmi-kcs,bmc=bmc"),
+            *("-device", "megasas-gen2,id=raid", "-device", "mptsas1068,id=sas"),
         ]
         for device, serial in DISKS.items():
             options += ["-drive", f"if=none,id={serial},format=raw,cache=unsafe,file={self._directory}/{serial}.raw"]
