@@ -3,14 +3,15 @@
 #
 #   devstack/real-machine.sh               in UEFI: inspection, cleaning, a deployment on a RAID-1, cleaning again
 #   devstack/real-machine.sh --media       by Redfish virtual media: no DHCP, no iPXE, secure boot from first to last
-#   devstack/real-machine.sh --all         both and, beside them, in BIOS: failures, a deployment on one disk, a rescue
+#   devstack/real-machine.sh --server      a machine with a server's hardware boots what ingot-image builds for servers
+#   devstack/real-machine.sh --all         all and, beside them, in BIOS: failures, a deployment on one disk, a rescue
 #   devstack/real-machine.sh --record      records what the agent says, for tests/functional/agent_contract
 #   devstack/real-machine.sh --prepare     only install and build what they need
 #
 # Tells the timeline and what the deployed system says on its serial console: marker, root, members of the RAID.
 #
 # Needs Debian or Ubuntu, and root or sudo: Debian packages are installed, and the deploy ramdisk is made from others.
-# Ramdisk and image are kept until their sources change: in $INGOT_CACHE, by default ~/.cache/ingot.
+# Ramdisks and image are kept until their sources change: in $INGOT_CACHE, by default ~/.cache/ingot.
 # .gate/real-machine/runs has the logs.
 
 set -euo pipefail
@@ -19,7 +20,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$CHECKOUT"
 
 PLACE=$CHECKOUT/.gate/real-machine
-CACHE=${INGOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ingot}/real-machine
+CACHE=${INGOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ingot}
 PACKAGES=(
     qemu-system-x86 qemu-utils ipxe-qemu ovmf                 # the machine
     qemu-block-extra openssh-client                           # what writes to it
@@ -41,21 +42,28 @@ prepare() {
     mkdir -p "$PLACE"
     quietly packages install_packages "${PACKAGES[@]}"
     quietly environment make_environment "$CHECKOUT/.gate/venv" "$GATE_EXTRAS"
-    as_root env PYTHONPATH="$CHECKOUT/devstack" "$CHECKOUT/.gate/venv/bin/python" -P -m ramdisk "$PLACE" --cache "$CACHE"
+    as_root env PYTHONPATH="$CHECKOUT/devstack" "$CHECKOUT/.gate/venv/bin/python" -P -m ramdisk "$PLACE" \
+        --cache "$CACHE/real-machine"
     say "prepared in $SECONDS s"
+}
+
+build_server_image() {
+    as_root env INGOT_CACHE="$CACHE" "$CHECKOUT/.gate/venv/bin/ingot-image" build --profile server --output "$PLACE/server"
 }
 
 what=test_uefi
 case ${1:-} in
     "") ;;
     --media) what=test_virtual_media ;;
+    --server) what=test_server ;;
     --all) what=. ;;
-    --prepare) prepare; exit ;;
+    --prepare) prepare; build_server_image; exit ;;
     --record) prepare; PATH=$CHECKOUT/.gate/venv/bin:$PATH exec python -m testtools.run tests.gate.real_machine.recording ;;
     -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit ;;
     *) fail "unknown: $1; see --help" ;;
 esac
 prepare
+case $what in test_server | .) build_server_image ;; esac
 rm -rf "$PLACE/runs"
 : > "$PLACE/story.txt"
 status=0
@@ -70,6 +78,8 @@ trap - EXIT
 [ $status = 0 ] || tail -n 60 "$PLACE/tests.log"
 grep -E '^ - (Passed|Failed):' "$PLACE/tests.log" || status=1
 say "everything took $SECONDS s; logs are in $PLACE/runs"
-say "the deployed systems said:"
-grep -E ' (root=|array=|config=)' "$PLACE/story.txt" || status=1
+[ $what = test_server ] || {
+    say "the deployed systems said:"
+    grep -E ' (root=|array=|config=)' "$PLACE/story.txt" || status=1
+}
 exit $status

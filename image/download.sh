@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Runs in a new system: downloads packages into the directory $1, verified by its apt. They are not installed: the kernel,
 # of which $2 is the package that depends on the newest, would bring the tools that make another ramdisk, and start them;
 # loaders would want a disk.

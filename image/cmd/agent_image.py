@@ -71,7 +71,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--ssh-key": {
         "type": inputs.read_ssh_keys,
         "metavar": "FILE",
-        "help": "public keys of OpenSSH whose owners may log in as root; without any, nobody may",
+        "help": "public keys of OpenSSH whose owners may log in as root; without any, no user may",
     },
     "--mirror": {
         **_SEVERAL,

@@ -100,7 +100,7 @@ class Build(CommandCase):
             self.assertEqual(1, status, output)
             self.assertRegex(err, f"^ingot-image: {re.escape(str(output))}.*({said})")
 
-    def test_a_host_that_lacks_programs_is_told_their_packages(self) -> None:
+    def test_a_host_that_lacks_programs_gets_their_packages_named(self) -> None:
         nowhere = unittest.mock.patch("ingot.image.debian._SEARCHED", str(self.place))
         with nowhere:
             status, _, err = self.run_command("build", "--profile", "small", "--output", self.place / "www")
