@@ -51,6 +51,7 @@ STEPS=(
     "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/real-machine.sh --prepare"
     "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
     "+quickstart     | check | 7  | devstack/quickstart.sh --once"
+    "+moving         | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
     "clients         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "+glance         | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
     "+inspector      | tests | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
