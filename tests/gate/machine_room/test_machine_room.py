@@ -81,5 +81,6 @@ class MachineRoomTest(testtools.TestCase):
 
     def deploy(self) -> None:
         self.room.choose_image(self.uuid, "image.raw")
-        self.room.ask(self.uuid, "active", "active")
+        drive = {"meta_data": {"uuid": self.uuid, "name": "real"}}
+        self.room.ask(self.uuid, "active", "active", configdrive=drive)
         self.room.check_facts(self.room.wait_for_image(), self.uuid, "uefi")

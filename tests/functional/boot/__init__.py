@@ -1,0 +1,1 @@
+"""Tests of ingot-boot with a real dnsmasq, on networks of their own."""
