@@ -32,7 +32,7 @@ from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.api.web.tallies import TALLIES
-from ingot.common import context, errors, masking
+from ingot.common import context, errors, masking, tracing
 from ingot.db.engine import Database
 from ingot.notifications import notifier
 from ingot.rpcapi.client import ConductorClient
@@ -231,6 +231,7 @@ class Api:
         self.feed = Feed(conf, db)
         self._waiting_slots = threading.Semaphore(max(1, conf.api.api_threads // 4))
         self._downloads = Downloads(conf)
+        tracing.start(conf, "ingot-api")
         self.trail = Trail(conf, db)
         self.notifier = notifier.Notifier(conf, notifier.API)
         # As with Ironic: proxies that say how clients see the API know it better.
@@ -260,9 +261,17 @@ class Api:
             raise route.too_new_error(exchange.method)
         if access.limited and (operation.rule not in RULES or RULES[operation.rule].at_once):
             access.require(operation.rule)
-        conditions = _read_conditions(route, exchange)
+        conditions = None
+        if not _CONDITIONS.isdisjoint(exchange.environ):
+            conditions = preconditions.read(exchange.request.headers, exchange.method, route.tagged)
         call = self._call(operation, exchange, access, conditions)
-        reply = self._wait_for_lock(lambda: operation.handler(call, **exchange.named))
+        about = {
+            "http_request_method": exchange.method,
+            "http_route": route.path,
+            "ingot_request_id": call.ctx.request_id,
+        }
+        with tracing.serve(f"{exchange.method} {route.path}", exchange.environ.get("HTTP_TRACEPARENT"), **about):
+            reply = self._wait_for_lock(lambda: operation.handler(call, **exchange.named))
         if access.limited:
             access.check_required()
         return _build_response(reply, operation.answer.media, exchange, conditions)
@@ -398,15 +407,6 @@ def _find_operation(route: Route, exchange: Exchange) -> Operation:
     if operation.answer.media == _JSON and accept not in ("*/*", _JSON) and not operations.accepts_json(accept):
         raise errors.NotAcceptable(accept=accept[:80])
     return operation
-
-
-def _read_conditions(route: Route, exchange: Exchange) -> Preconditions | None:
-    if _CONDITIONS.isdisjoint(exchange.environ):
-        return None
-    conditions = preconditions.read_preconditions(exchange.request.headers)
-    if exchange.method != "GET" and not route.tagged:
-        conditions.refuse_tags()
-    return conditions
 
 
 def _read_minor(route: Route, exchange: Exchange) -> int:

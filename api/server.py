@@ -27,7 +27,7 @@ from oslo_log import log
 from ingot.api.app import BODY_LIMIT, FEED, NOTIFIER, TRAIL
 from ingot.api.bridge import Bridge
 from ingot.api.connections import Connection, Guests, Limits
-from ingot.common import errors, metrics, workers
+from ingot.common import errors, metrics, telemetry, tracing, workers
 
 LOG = log.getLogger(__name__)
 
@@ -39,6 +39,12 @@ _ACCEPTING_S = 0.1
 
 _GRACE_S = 1.0
 """Seconds in which a server that stops still answers what comes on connections that are idle."""
+
+_STANDS_STILL_S = 10.0
+"""Seconds without a turn of the event loop after which this process is not ready."""
+
+_PART = "api"
+"""What the health of a process calls its web server."""
 
 _TICK_S = 1.0
 """Seconds between two looks at the clock, for the Date of answers."""
@@ -148,7 +154,12 @@ class Server:
         self._bridge.start()
         self._thread.start()
         metrics.ask("api", self._collect)
+        telemetry.add_check(_PART, self._find_lack)
         LOG.info("The API listens on %s", describe_address(self._listener, bool(self._tls)))
+
+    def _find_lack(self) -> str | None:
+        still = time.monotonic() - self.turned_at()
+        return None if still < _STANDS_STILL_S else f"its event loop has stood still for {still:.0f} s"
 
     def _collect(self) -> list[metrics.Metric]:
         busy, most, waiting = self._bridge.read_load()
@@ -189,8 +200,10 @@ class Server:
         if self._thread.is_alive():
             self._thread.join(_GRACE_S + SHUTDOWN_SECONDS + 1)
         self._bridge.stop()
+        telemetry.remove_check(_PART)
         for sender in (NOTIFIER, TRAIL):
             self._app.extensions[sender].close()
+        tracing.flush()
 
 
 def _raise_file_limit() -> int:

@@ -1,5 +1,7 @@
 """The requester and the request id: carried from the API over the bus into logs and history (all layers)."""
 
+from typing import Self
+
 from oslo_context import context
 
 from ingot.common.json_types import Json, Requester
@@ -12,11 +14,23 @@ class RequestContext(context.RequestContext):
     piece of work begins; ``overwrite=False`` makes one on the way that gives its ids to nothing else.
     """
 
+    traceparent: str | None = None
+    """The span that what is done for it belongs to; see :mod:`ingot.common.tracing`."""
+
     def to_dict(self) -> Json:
         """Return what crosses the bus: the requester, without the token that proved it."""
         crossing: Json = super().to_dict()
         del crossing["auth_token"]
+        if self.traceparent is not None:
+            crossing["traceparent"] = self.traceparent
         return crossing
+
+    @classmethod
+    def from_dict(cls, values: Json, **kwargs: object) -> Self:
+        """Return the context that has crossed the bus."""
+        found: Self = super().from_dict(values, **kwargs)
+        found.traceparent = values.get("traceparent")
+        return found
 
     def to_policy_values(self) -> Json:
         """Return what rules of policy are evaluated with; rules may name the project by its name too."""
@@ -41,4 +55,6 @@ def of_work(asked_by: Requester | None) -> RequestContext:
     """
     about = asked_by or {}
     own, clients = about.get("request_id"), about.get("global_request_id")
-    return RequestContext(is_admin=True, request_id=own, global_request_id=clients, overwrite=False)
+    found = RequestContext(is_admin=True, request_id=own, global_request_id=clients, overwrite=False)
+    found.traceparent = about.get("traceparent")
+    return found

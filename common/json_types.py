@@ -1,6 +1,6 @@
 """Types of JSON documents: of those from outside, and of what columns of a node hold as JSON."""
 
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 Json: TypeAlias = dict[str, Any]
 """An object whose keys are not ours: a request's body, ``properties``, ``extra``. For known keys use a TypedDict."""
@@ -13,6 +13,7 @@ class Requester(TypedDict, total=False):
     project: str | None
     request_id: str
     global_request_id: str | None
+    traceparent: NotRequired[str]
 
 
 class ReplacedFlow(TypedDict):

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import futurist
 from oslo_log import log
 
-from ingot.common import context, errors, metrics
+from ingot.common import context, errors, metrics, tracing
 from ingot.conductor import power
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.membership import Membership
@@ -75,6 +75,11 @@ class Dispatcher:
         if not is_own:
             LOG.info("Node %s is another conductor's by now, which will find its work", node.uuid)
             return None
+        about = {"node_uuid": node.uuid, "ingot_flow": node.flow, "ingot_request_id": task.context.request_id}
+        with tracing.span("reconcile", task.context.traceparent, **about):
+            return self._do(task)
+
+    def _do(self, task: Task) -> float | None:
         if task.node.power_request:
             return power.advance(task)
         if task.node.flow is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import systemd, telemetry
+from ingot.common import systemd, telemetry, tracing
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.boot_retries import BootRetrier
 from ingot.conductor.dispatcher import Dispatcher
@@ -34,6 +34,9 @@ LOG = log.getLogger(__name__)
 
 _RETENTION_INTERVAL = 3600
 
+_PART = "conductor"
+"""What the health of a process calls its conductor."""
+
 _TURNS_WITHIN_S = 90
 """Seconds after which a part that has not turned makes a conductor unready. A database that hangs keeps it for 30."""
 
@@ -48,6 +51,7 @@ class Conductor:
     def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware | None = None) -> None:
         versions.pinned_release(conf)
         self.conf = conf
+        tracing.start(conf, "ingot-conductor")
         self.services = services = task_manager.Services(conf, db, hardware or factory.Hardware(conf))
         services.notify = self._notify_if_owned
         services.inspection_hooks = loading.Hooks(conf)
@@ -86,7 +90,7 @@ class Conductor:
             LOG.warning("%d nodes were locked by an earlier process of %s; their work continues", stale, services.host)
         self._gauges.serve()
         self._sensors.start()
-        telemetry.add_check("conductor", lambda: "; ".join(self.list_lacks()) or None)
+        telemetry.add_check(_PART, lambda: "; ".join(self.list_lacks()) or None)
         self.dispatcher.delayed_wakeups.start()
         # A heartbeat must not wait for anything else, so it has a worker of its own.
         self._keepalive = TimerPool([Timer("keepalive", self.membership.keepalive, options.heartbeat_interval)])
@@ -168,5 +172,7 @@ class Conductor:
             self._keepalive.stop()
             self._keepalive.wait(self.conf.conductor.heartbeat_interval)
         self.services.notifier.close()
+        tracing.flush()
         self.membership.unregister()
+        telemetry.remove_check(_PART)
         return ended

@@ -135,8 +135,7 @@ class SensorReader:
             bmc = driver.power.bmc(task) if driver.power else uuid
             if driver.management is None or not services.circuit_breakers.can_call(bmc):
                 return
-            with services.circuit_breakers.observe_call(uuid, bmc, node.driver):
-                found = driver.management.get_sensors(task)
+            found = driver.management.get_sensors(task)
         message: Json = {
             "message_id": uuidutils.generate_uuid(),
             "timestamp": clock.now().isoformat(timespec="microseconds"),

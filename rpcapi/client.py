@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_log import log
 from tooz import hashring
 
-from ingot.common import context, errors, metrics
+from ingot.common import context, errors, metrics, tracing
 from ingot.db import conductors, models
 from ingot.db.engine import Database
 from ingot.rpcapi import transport, versions
@@ -291,7 +291,12 @@ class ConductorClient:
         version = self._version(method)
         outcome = "unanswered"
         try:
-            with metrics.RPC_CALL_SECONDS.labels(method).time(), self._patience.wait_for(host):
+            with (
+                metrics.RPC_CALL_SECONDS.labels(method).time(),
+                self._patience.wait_for(host),
+                tracing.span(f"call {method}", kind="CLIENT", server_address=host),
+            ):
+                ctx.traceparent = tracing.current()
                 envelope = self._bus.call(host, method, version, ctx, args)
             outcome = "refused" if "error" in envelope else "answered"
         finally:

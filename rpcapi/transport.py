@@ -22,7 +22,7 @@ from oslo_log import log
 from oslo_messaging._drivers import amqpdriver
 from oslo_messaging.rpc import server as rpc_server
 
-from ingot.common import context, errors, metrics
+from ingot.common import context, errors, metrics, tracing
 from ingot.common.conf import broker
 from ingot.common.json_types import Json
 from ingot.rpcapi import versions
@@ -105,7 +105,8 @@ def answer(ctx: Mapping[str, Any], method: Callable[..., object], *args: object,
     context.RequestContext.from_dict(dict(ctx))  # the thread's from now on
     try:
         refuse_late(ctx, "arrive")
-        return {"result": to_primitive(method(*args, **kwargs))}
+        with tracing.span(f"serve {method.__name__}", ctx.get("traceparent"), "SERVER"):
+            return {"result": to_primitive(method(*args, **kwargs))}
     except errors.IngotError as exc:
         return {"error": {"type": type(exc).__name__, "message": exc.message}}
     except Exception:

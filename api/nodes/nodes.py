@@ -12,7 +12,7 @@ from ingot.api.web import collection, fields, operations, preconditions, tables,
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Param, Plain, operation
 from ingot.api.web.tables import Selection
-from ingot.common import errors, interfaces, states
+from ingot.common import errors, interfaces, states, tracing
 from ingot.common.json_types import Requester
 from ingot.db import allocations, listing, models, node_crud, node_lists, nodes
 from ingot.db.nodes import ShownNode
@@ -100,12 +100,15 @@ def read(
 def build_requester(call: Call) -> Requester:
     """Return what accepted work keeps of the request that asks for it."""
     ctx = call.ctx
-    return {
+    asked_by: Requester = {
         "user": ctx.user_id,
         "project": ctx.project_id,
         "request_id": ctx.request_id,
         "global_request_id": ctx.global_request_id,
     }
+    if parent := tracing.current():
+        asked_by["traceparent"] = parent
+    return asked_by
 
 
 def accept(call: Call, node: models.Node, values: Mapping[str, object], why: str = "", locked: bool = False) -> None:

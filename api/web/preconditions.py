@@ -76,12 +76,16 @@ class Preconditions(NamedTuple):
         return "*" if tags is None else ", ".join(f'"{tag}"' for tag in tags)[:200]
 
 
-def read_preconditions(headers: Headers) -> Preconditions:
+def read(headers: Headers, method: str, tagged: bool) -> Preconditions:
     """Return the conditions of a request.
 
-    :raises Invalid: a header cannot be read.
+    :param tagged: whether writing to its URL is writing to one object.
+    :raises Invalid: a header cannot be read, or names tags where nothing has one.
     """
-    return Preconditions({name: _parse_tags(name, headers[name]) for name in HEADERS if name in headers})
+    conditions = Preconditions({name: _parse_tags(name, headers[name]) for name in HEADERS if name in headers})
+    if method != "GET" and not tagged:
+        conditions.refuse_tags()
+    return conditions
 
 
 def _parse_tags(name: str, text: str) -> tuple[str, ...] | None:

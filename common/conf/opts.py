@@ -28,6 +28,7 @@ from ingot.common.conf import (
     oci,
     redfish,
     secrets,
+    tracing,
 )
 from ingot.common.conf import files as config_files
 
@@ -78,6 +79,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "secrets": secrets.SECRETS,
     "healthcheck": healthcheck.HEALTHCHECK,
     "sensor_data": notifications.SENSOR_DATA,
+    "tracing": tracing.TRACING,
 }
 """All but those of services, which are registered if they are used: :func:`use_glance`, :func:`use_introspection`."""
 

@@ -4,7 +4,7 @@ servicing and deleting."""
 import dataclasses
 from collections.abc import Callable
 
-from ingot.common import errors, states
+from ingot.common import errors, states, tracing
 from ingot.common.steps import Key, PlannedStep, Runner, StepJson
 from ingot.conductor.steps import children, reserved
 from ingot.conductor.task.task_manager import Task
@@ -120,6 +120,11 @@ def call_step(task: Task, flow: Flow, step: PlannedStep) -> results.Result:
 
     :raises IngotError: it failed.
     """
+    with tracing.span(f"step {step.label}", node_uuid=task.node.uuid, ingot_flow=flow.name, ingot_origin=step.origin):
+        return results.parse_result(_call(task, flow, step), step.label)
+
+
+def _call(task: Task, flow: Flow, step: PlannedStep) -> Answer:
     answer: Answer
     match step.runner:
         case Runner.FLOW:
@@ -140,7 +145,7 @@ def call_step(task: Task, flow: Flow, step: PlannedStep) -> results.Result:
             answer = children.run(task, str(flow.kind), step)
         case Runner.UNKNOWN:
             raise errors.StepFailed("this conductor's release does not know how to run it; upgrade all conductors")
-    return results.parse_result(answer, step.label)
+    return answer
 
 
 def _get_step_interface(task: Task, interface_type: str) -> Link:

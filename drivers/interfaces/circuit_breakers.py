@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ingot.common import errors, metrics
+from ingot.common import errors, metrics, tracing
 
 
 class _Pause(NamedTuple):
@@ -43,7 +43,8 @@ class CircuitBreakers:
         """
         outcome = "answered"
         try:
-            yield
+            with tracing.span("call BMC", kind="CLIENT", server_address=bmc, node_uuid=node):
+                yield
         except errors.HardwareUnreachable:
             outcome = "unanswered"
             self._open(node, bmc)

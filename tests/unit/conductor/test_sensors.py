@@ -104,7 +104,8 @@ class ReaderTest(conductor_case.ConductorCase):
 
         def fail(task: Any) -> list[Sensor]:
             asked.append(task.node.uuid)
-            raise errors.HardwareUnreachable(what="BMC", reason="nothing came back")
+            with task.circuit_breakers.observe_call(task.node.uuid, task.node.uuid, "fake-hardware"):
+                raise errors.HardwareUnreachable(what="BMC", reason="nothing came back")
 
         management: Any = self.conductor.services.hardware.interface("management", "fake")
         management.get_sensors = fail
