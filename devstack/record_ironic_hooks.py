@@ -25,7 +25,7 @@ class _Port(types.SimpleNamespace):
         self.local_link_connection[name] = value
 
     def save(self) -> None:
-        """Nothing is stored: the object is what is looked at."""
+        """Store nothing: the object is what is looked at."""
 
 
 class _Node(types.SimpleNamespace):
@@ -33,7 +33,7 @@ class _Node(types.SimpleNamespace):
         self.properties[name] = value
 
     def save(self) -> None:
-        """Nothing is stored: the object is what is looked at."""
+        """Store nothing: the object is what is looked at."""
 
 
 def _load_cases() -> dict[str, dict[str, Any]]:

@@ -27,15 +27,15 @@ _OF_NUMBERS: Mapping[str, Callable[[float, float], bool]] = {
     "=": operator.ge,  # as users of flavors know it
 }
 _OF_TEXTS: Mapping[str, Callable[[str, Sequence[str]], bool]] = {
-    "s==": lambda found, wanted: found == wanted[0],
-    "s!=": lambda found, wanted: found != wanted[0],
-    "s<=": lambda found, wanted: found <= wanted[0],
-    "s>=": lambda found, wanted: found >= wanted[0],
-    "s<": lambda found, wanted: found < wanted[0],
-    "s>": lambda found, wanted: found > wanted[0],
-    "<in>": lambda found, wanted: wanted[0] in found,
-    "<all-in>": lambda found, wanted: all(one in found for one in wanted),
-    "<or>": lambda found, wanted: found in wanted,
+    "s==": lambda found, expected: found == expected[0],
+    "s!=": lambda found, expected: found != expected[0],
+    "s<=": lambda found, expected: found <= expected[0],
+    "s>=": lambda found, expected: found >= expected[0],
+    "s<": lambda found, expected: found < expected[0],
+    "s>": lambda found, expected: found > expected[0],
+    "<in>": lambda found, expected: expected[0] in found,
+    "<all-in>": lambda found, expected: all(one in found for one in expected),
+    "<or>": lambda found, expected: found in expected,
 }
 _RANGE = re.compile(r"<range-in>\s*([\[(])\s*([\d.]+)\s+([\d.]+)\s*([\])])")
 _NUMBER = re.compile(r"(==|!=|<=|>=|<|>|=)?\s*(\d{1,12}(?:\.\d{1,6})?)")
@@ -93,8 +93,8 @@ def _build_size_test(place: str, expression: str) -> Test:
     number = _NUMBER.fullmatch(expression)
     if number is None or float(number[2]) <= 0:
         raise _refuse(place, expression, "GiB above 0, after an operator such as >= if need be")
-    test, wanted = _OF_NUMBERS[number[1] or "=="], float(number[2])
-    return lambda disk: test(_read_size(disk), wanted)
+    test, expected = _OF_NUMBERS[number[1] or "=="], float(number[2])
+    return lambda disk: test(_read_size(disk), expected)
 
 
 def _read_size(disk: Json) -> float:
@@ -104,7 +104,7 @@ def _read_size(disk: Json) -> float:
 
 def _build_rotational_test(place: str, expression: object) -> Test:
     try:
-        wanted = strutils.bool_from_string(str(expression), strict=True)
+        expected = strutils.bool_from_string(str(expression), strict=True)
     except ValueError as exc:
         raise _refuse(place, expression, "true or false") from exc
-    return lambda disk: disk.get(_ROTATIONAL) is wanted
+    return lambda disk: disk.get(_ROTATIONAL) is expected
