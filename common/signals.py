@@ -35,8 +35,8 @@ def wait_for_stop(
 ) -> int:
     """Wait for SIGTERM or SIGINT, or until the event is set. Must be called on the main thread.
 
-    Meanwhile SIGHUP reads the configuration files again, for the options that may change while a service runs, and
-    systemd, if it has started the service, learns that it is ready, lives, reads files again, and stops.
+    Meanwhile SIGHUP reads the configuration files again, for the options that may change while a service runs. If
+    systemd has started the service, it learns that the service is ready, lives, reads files again, and stops.
 
     :param reload: reads what else may have changed by then.
     :param parts: what must turn for the service to live.

@@ -1,5 +1,6 @@
 """A Debian with systemd in a container of its own, as a server on which an operator installs Ingot."""
 
+import configparser
 import contextlib
 import fcntl
 import hashlib
@@ -22,7 +23,7 @@ _PACKAGES = (
     *("python3-venv", "sqlite3", "systemd-sysv"),
 )
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64", "manylinux_2_36_x86_64")
-_EXTRAS = "mysql,postgresql"
+_EXTRAS = ("mysql", "postgresql")
 _BUILDER = "setuptools>=69"
 _BOOT_S = patience.seconds(60)
 _BUILD_S = patience.seconds(600)
@@ -63,18 +64,21 @@ def base() -> pathlib.Path:
     return _build_once(cache() / f"debian-{_SUITE}-{digest}.tar", build)
 
 
-def wheels(wheel: pathlib.Path) -> pathlib.Path:
-    """Return a directory with all that Ingot's wheel requires, as wheels for the Python of the container."""
+def wheels() -> pathlib.Path:
+    """Return a directory with all that Ingot requires, as wheels for the Python of the container."""
     required = (environments.ROOT / "setup.cfg").read_bytes()
     digest = hashlib.sha256(required + _PYTHON.encode()).hexdigest()[:12]
+    setup = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    setup.read_string(required.decode())
+    lists = [setup["options"]["install_requires"], *(setup["options.extras_require"][name] for name in _EXTRAS)]
+    names = [line.strip() for text in lists for line in text.splitlines() if line.strip()]
 
     def build(unfinished: pathlib.Path) -> None:
         options = ["--only-binary=:all:", "--python-version", _PYTHON]
         for platform in _PLATFORMS:
             options += ["--platform", platform]
         pip = (sys.executable, "-m", "pip", "download", "-q", "--dest", unfinished)
-        environments.run(*pip, *options, f"{wheel}[{_EXTRAS}]", _BUILDER, timeout=_BUILD_S)
-        (unfinished / wheel.name).unlink()
+        environments.run(*pip, *options, *names, _BUILDER, timeout=_BUILD_S)
 
     return _build_once(cache() / f"wheels-{digest}", build)
 
@@ -82,25 +86,32 @@ def wheels(wheel: pathlib.Path) -> pathlib.Path:
 class Debian(fixtures.Fixture):  # type: ignore[misc]
     """A container with systemd as its first process, a network of its own without any neighbor, and files of its own.
 
-    :param wheel: of Ingot; with what it requires, it is in :data:`WHEELS` there.
+    :param root: its files, which it changes; by default those of a fresh one.
     :ivar root: its files.
     """
 
-    def __init__(self, wheel: pathlib.Path) -> None:
+    def __init__(self, root: pathlib.Path | None = None) -> None:
         super().__init__()
-        self._wheel = wheel
+        self._given = root
 
     def _setUp(self) -> None:
-        self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "root"
-        self.root.mkdir()
-        self.root.parent.chmod(0o755)
-        self.addCleanup(environments.run, "rm", "-rf", self.root)
-        environments.run("tar", "-C", self.root, "-xf", base())
-        offered = self.root / WHEELS.lstrip("/")
-        offered.mkdir()
-        for file in (self._wheel, *wheels(self._wheel).iterdir()):
-            os.link(file, offered / file.name) if _is_near(file, offered) else environments.run("cp", file, offered)
+        self._place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.root = self._given or self._make_root()
         self._boot()
+
+    def _make_root(self) -> pathlib.Path:
+        root = self._place / "root"
+        root.mkdir()
+        self._place.chmod(0o755)
+        self.addCleanup(environments.run, "rm", "-rf", root)
+        environments.run("tar", "-C", root, "-xf", base())
+        return root
+
+    def offer(self, wheel: pathlib.Path) -> None:
+        """Put a wheel of Ingot, and what it requires, into :data:`WHEELS` there."""
+        offered = self.root / WHEELS.lstrip("/")
+        offered.mkdir(exist_ok=True)
+        environments.run("cp", wheel, *wheels().iterdir(), offered)
 
     def _boot(self) -> None:
         name = f"ingot-{os.getpid()}-{id(self) % 100_000}"
@@ -112,8 +123,9 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
             f"--machine={name}",
             "--private-network",
         ]
-        command += ["--register=no", "--keep-unit", "--link-journal=no", "--console=pipe", "--boot"]
-        log = (self.root.parent / "console.log").open("wb")
+        command += ["--register=no", "--keep-unit", "--console=pipe", "--boot"]
+        console = self._place / "console.log"
+        log = console.open("wb")
         self.addCleanup(log.close)
         self._container = subprocess.Popen(
             [*command, "systemd.mask=getty.target", "systemd.mask=console-getty.service"],
@@ -126,8 +138,7 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
         until = time.monotonic() + _BOOT_S
         while self.ask("systemctl", "is-system-running").strip() not in ("running", "degraded"):
             if time.monotonic() > until or self._container.poll() is not None:
-                console = (self.root.parent / "console.log").read_text(errors="replace")
-                raise AssertionError(f"the container does not boot:\n{console[-3000:]}")
+                raise AssertionError(f"the container does not boot:\n{console.read_text(errors='replace')[-3000:]}")
             time.sleep(0.2)
 
     def _stop(self) -> None:
@@ -162,8 +173,8 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
         try:
             return environments.run(*self.enter(), *command, timeout=timeout)
         except AssertionError as exc:
-            journal = self.ask("journalctl", "--no-pager", "--lines=60", "--output=cat")
-            raise AssertionError(f"{exc}\n{journal}") from exc
+            log = self.ask("journalctl", "--no-pager", "--lines=60", "--output=cat")
+            raise AssertionError(f"{exc}\n{log}") from exc
 
     def write(self, path: str, content: str, mode: int = 0o644) -> None:
         """Write a file in the container."""
@@ -217,8 +228,3 @@ def _in_cgroup(places: list[pathlib.Path]) -> list[str]:
 
 _CGROUPS = tuple(pathlib.Path("/sys/fs/cgroup", name) for name in ("", "systemd", "unified"))
 _VARIABLES = ("HOME=/root", "LC_ALL=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-
-
-def _is_near(file: pathlib.Path, directory: pathlib.Path) -> bool:
-    """Return whether a hard link can be made."""
-    return file.stat().st_dev == directory.stat().st_dev
