@@ -30,7 +30,21 @@ NOT_VERBS = set(
 # Other forms of verbs: writes, writing, noted.
 NOT_BASE_FORM = re.compile(r"[a-z]+[^s]s|(?!bring)[a-z]+ing|[a-z]+[^e]ed")
 MAX_SENTENCE_WORDS = 30
-DESCRIBED = ("api", "benchmarks", "common", "conductor", "db", "devstack", "drivers", "image", "rpcapi", "tests")
+DESCRIBED = (
+    *(
+        "api",
+        "benchmarks",
+        "common",
+        "conductor",
+        "db",
+        "devstack",
+        "driver_kit",
+        "drivers",
+        "image",
+        "rpcapi",
+        "tests",
+    ),
+)
 """Folders whose docstrings are checked."""
 NOT_PACKAGED = {".pyc"}
 CARRIED = {"agent-extensions"}
@@ -163,8 +177,8 @@ def required(section: str = "options", name: str = "install_requires") -> set[st
 
 
 def optional() -> set[str]:
-    """Return what an interface needs that is not enabled by default: it says so where that is missing."""
-    return required("options.extras_require", "ansible")
+    """Return what an interface needs that is not enabled by default, and what the tests of drivers need."""
+    return required("options.extras_require", "ansible") | required("options.extras_require", "driver-kit")
 
 
 @functools.cache

@@ -1,23 +1,6 @@
 """What implementations, and the hardware that they are tested on, cannot do: a row for each, with the reason."""
 
-import fnmatch
-from typing import NamedTuple
-
-
-class Lack(NamedTuple):
-    """
-    :param bench: pattern of the names of benches.
-    :param contract: pattern of the names of contracts, and ``test`` one of its tests. The first row that fits counts.
-    :param reason: why it cannot be.
-    :param said: what the test then fails with, a part of it: it is run, and must fail so. None: it is not run.
-    """
-
-    bench: str
-    contract: str
-    test: str
-    reason: str
-    said: str | None = None
-
+from ingot.driver_kit.suites import Lack
 
 _NO_BMC = "There is no BMC: nothing can be silent, busy or guarded by a password."
 _NO_SYSTEM = "Its power changes at once and always, and no system runs that could ignore it."
@@ -99,12 +82,3 @@ LACKS: tuple[Lack, ...] = (
     Lack("SushyTools", "SubscriptionsContract", "test_subscriptions_that*", _NO_EVENTS),
     Lack("SushyTools", "SubscriptionsContract", "test_subscriptions_come*", _NO_EVENTS, "it has no EventService"),
 )  # fmt: skip
-
-
-def find(bench: str, contract: str, test: str) -> Lack | None:
-    """Return the row of a test, if there is one."""
-    for row in LACKS:
-        patterns = ((bench, row.bench), (contract, row.contract), (test, row.test))
-        if all(fnmatch.fnmatchcase(name, pattern) for name, pattern in patterns):
-            return row
-    return None

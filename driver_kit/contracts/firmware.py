@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 from ingot.common import errors, states
-from tests.functional.contract.base import ContractTest
-from tests.functional.contract.benches import service
+from ingot.driver_kit.bench import service
+from ingot.driver_kit.contracts.base import ContractTest
 
 IMAGES = {"bios": "bios-2.1.0.bin", "bmc": "bmc-3.0.1.bin", "nic": "nic-22.5.7.bin"}
 

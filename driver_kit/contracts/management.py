@@ -5,11 +5,11 @@ import json
 from typing import Any
 
 from ingot.common import states
+from ingot.driver_kit.bench import service
+from ingot.driver_kit.contracts.base import ContractTest
 from ingot.drivers.interfaces import power_control
 from ingot.drivers.interfaces.management import BOOT_DEVICES
 from ingot.drivers.interfaces.sensors import HEALTH, KINDS, THRESHOLDS, Sensor
-from tests.functional.contract.base import ContractTest
-from tests.functional.contract.benches import service
 
 _ALL_MEDIA = ["cdrom", "floppy", "disk"]
 

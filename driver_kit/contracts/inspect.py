@@ -1,6 +1,6 @@
 """The contract of inspect interfaces that ask the BMC."""
 
-from tests.functional.contract.base import ContractTest
+from ingot.driver_kit.contracts.base import ContractTest
 
 
 class InspectContract(ContractTest):

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from ingot.common import errors
+from ingot.driver_kit.bench import service
+from ingot.driver_kit.contracts.base import ContractTest
 from ingot.drivers.interfaces.vendor import OF_NODE, VendorCall, call_method, describe_methods
-from tests.functional.contract.base import ContractTest
-from tests.functional.contract.benches import service
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "create_subscription": {"Destination": "https://192.0.2.1/events", "Context": "mine"},

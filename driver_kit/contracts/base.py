@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import testtools
 
 from ingot.common import errors
+from ingot.driver_kit import patience
+from ingot.driver_kit.bench import Bench
 from ingot.drivers.interfaces import results
-from tests import patience
-from tests.functional.contract.benches import Bench
 
 LIMIT = patience.seconds(120)
 SLOWNESS = patience.seconds(5)

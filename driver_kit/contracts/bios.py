@@ -3,8 +3,8 @@
 from typing import Any
 
 from ingot.common import errors, states
+from ingot.driver_kit.contracts.base import ContractTest
 from ingot.drivers.interfaces import power_control
-from tests.functional.contract.base import ContractTest
 
 SETTINGS = [
     {"name": "ProcTurboMode", "value": "Disabled"},

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ingot.common import errors, interfaces
-from tests.functional.contract.base import ContractTest
-from tests.unit.drivers import fakes
+from ingot.driver_kit import memory_task
+from ingot.driver_kit.contracts.base import ContractTest
 
 _DEVICES = {"redfish-https": "uefihttp", "redfish-virtual-media": "cdrom", "idrac-redfish-virtual-media": "cdrom"}
 """What the machine boots from with a boot interface; with all others, from the network."""
@@ -14,7 +14,7 @@ _DEVICES = {"redfish-https": "uefihttp", "redfish-virtual-media": "cdrom", "idra
 class EachCase(ContractTest):
     kind = ""
 
-    def each(self) -> Iterator[fakes.MemoryTask]:
+    def each(self) -> Iterator[memory_task.MemoryTask]:
         """Yield a task for each interface of the kind."""
         driver = self.bench.driver
         names = {
@@ -25,8 +25,8 @@ class EachCase(ContractTest):
         self.assertTrue(names)
         for name in sorted(names):
             columns = {**self.bench.columns, interfaces.FIELD[self.kind]: name}
-            node = fakes.node(driver=driver, driver_info=self.task.node.driver_info, **columns)
-            task = fakes.MemoryTask(self.task.conf, node)
+            node = memory_task.node(driver=driver, driver_info=self.task.node.driver_info, **columns)
+            task = memory_task.MemoryTask(self.task.conf, node)
             task.ports = self.task.ports
             self.assertEqual({}, task.missing)
             yield task

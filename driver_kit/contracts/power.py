@@ -1,9 +1,9 @@
 """The contract of power interfaces."""
 
 from ingot.common import errors, states
+from ingot.driver_kit import patience
+from ingot.driver_kit.contracts.base import ContractTest
 from ingot.drivers.interfaces import power_control
-from tests import patience
-from tests.functional.contract.base import ContractTest
 
 
 class PowerContract(ContractTest):

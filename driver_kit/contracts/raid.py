@@ -3,7 +3,7 @@
 from typing import Any
 
 from ingot.common import errors, states
-from tests.functional.contract.base import ContractTest
+from ingot.driver_kit.contracts.base import ContractTest
 
 MIRROR = {"raid_level": "1", "size_gb": 1, "is_root_volume": True, "volume_name": "system"}
 STRIPES = {"raid_level": "5", "size_gb": 2, "number_of_physical_disks": 4}
