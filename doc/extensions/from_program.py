@@ -93,7 +93,7 @@ def _policies() -> Iterator[str]:
             yield from (f".. describe:: {rule.name}", "", f"   {rst.escape(rule.description)}", "")
             for operation in getattr(rule, "operations", ()):
                 yield f"   - ``{operation['method']} {operation['path']}``"
-            yield from ("", f"   Default: ``{rule.check_str or '(everybody)'}``", "")
+            yield from ("", f"   Default: ``{rule.check_str or '(every user)'}``", "")
 
 
 def _installed(kind: str) -> dict[str, type[base.BaseInterface]]:
