@@ -48,6 +48,11 @@ def add_check(name: str, check: Check) -> None:
     _checks[name] = check
 
 
+def remove_check(name: str) -> None:
+    """Ask a part no more: it has stopped in order."""
+    _checks.pop(name, None)
+
+
 def read_health() -> Mapping[str, str | None]:
     """Return for each part why it is not ready; None: it is."""
     health: dict[str, str | None] = {}

@@ -17,9 +17,12 @@ _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 _leases: list[socket.socket] = []
 
 
-def tcp() -> int:
-    """Return a TCP port of the loopback that stays free until this process, or a child that is given it, binds it."""
-    return _row(socket.SOCK_STREAM, 1)
+def tcp(count: int = 1) -> int:
+    """Return a TCP port of the loopback that stays free until this process, or a child that is given it, binds it.
+
+    :param count: how many ports in a row are free then; this is the first.
+    """
+    return _row(socket.SOCK_STREAM, count)
 
 
 def udp(count: int) -> int:

@@ -8,9 +8,11 @@ import subprocess
 import sys
 
 import fixtures
+import requests
 import testtools
 
-from tests import database
+from ingot.rack import ports
+from tests import database, metric_values
 from tests.functional import services
 from tests.functional.deployment import lab
 from tests.gate import environments
@@ -24,7 +26,9 @@ class TestGunicorn(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         url = self.useFixture(database.DatabaseFixture("mysql", migrated=False)).url
-        self.site = self.useFixture(lab.Lab(database_url=url, rabbit_url=services.broker_url()))
+        self.metrics_port = ports.tcp(PROCESSES)
+        options = {"metrics": {"api_port": self.metrics_port}}
+        self.site = self.useFixture(lab.Lab(database_url=url, rabbit_url=services.broker_url(), options=options))
         self.site.process.stop()  # gunicorn takes its place, and its address
         self.access = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "access.log"
         self.gunicorn = self.start()
@@ -69,11 +73,19 @@ class TestGunicorn(testtools.TestCase):
 
         self.site.eventually(asked, f"{count} processes of gunicorn beside {beside} answer")
 
+    def count_requests(self) -> float:
+        """Return how many lists of nodes all processes say that they have answered; each has a port of its own."""
+        urls = [f"http://127.0.0.1:{self.metrics_port + number}/metrics" for number in range(PROCESSES)]
+        series = [one for url in urls for one in metric_values.parse(requests.get(url, timeout=lab.PATIENCE).text)]
+        counted = [one for one in series if one.name == "ingot_api_requests_total"]
+        return sum(one.value for one in counted if one.labels["route"] == "/v1/nodes")
+
     def test_processes_share_the_requests_and_are_replaced(self) -> None:
         uuid = self.site.user.post("/v1/nodes", {"driver": "fake-hardware"})["uuid"]
         self.site.make_available(uuid)
         self.ask_until(PROCESSES, set())
         first = self.served_by()
+        self.assertGreaterEqual(self.count_requests(), PROCESSES)
         os.kill(min(first), signal.SIGKILL)
         self.ask_until(1, first)
         self.site.user.provision(uuid, "active")

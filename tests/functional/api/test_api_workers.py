@@ -13,12 +13,14 @@ import fixtures
 import requests
 
 from ingot.rack import ports
-from tests import conductor_case, database, patience, server_case
+from tests import conductor_case, database, metric_values, patience, server_case
 
 PATIENCE = patience.seconds(60)
 
 
 class Workers(database.TestCase):
+    metrics_port = 0
+
     def start(self, **options: object) -> "subprocess.Popen[bytes]":
         """Start ingot-api on the database of the test; it is killed with the test."""
         self.directory = pathlib.Path(self.database.url.removeprefix("sqlite:///")).parent
@@ -30,6 +32,7 @@ class Workers(database.TestCase):
         lines += ["[database]", f"connection = {self.database.url}"]
         lines += ["[secrets]", f"key_file = {self.conf.secrets.key_file}"]
         lines += ["[api]", *(f"{name} = {value}" for name, value in api.items())]
+        lines += ["[metrics]", f"api_port = {self.metrics_port}"]
         config = self.directory / "ingot.conf"
         config.write_text("\n".join(lines))
         command = [str(pathlib.Path(sys.executable).parent / "ingot-api"), "--config-file", str(config)]
@@ -73,6 +76,23 @@ class Workers(database.TestCase):
         self.assertEqual(0, process.wait(PATIENCE))
         self.assertFalse(self.answers())
         self.assertFalse(pathlib.Path(f"/proc/{second}").exists())
+
+    def test_each_serves_its_own_metrics(self) -> None:
+        self.metrics_port = ports.tcp(2)
+        self.start()
+        conductor_case.eventually(lambda: self.listening() == 2, "both listen")
+        for port in (self.metrics_port, self.metrics_port + 1):
+            health = requests.get(f"http://127.0.0.1:{port}/healthcheck", timeout=PATIENCE)
+            self.assertEqual((200, {"api": "OK"}), (health.status_code, health.json()))
+        for _ in range(20):
+            self.assertTrue(self.answers("/v1/nodes"))
+        self.assertEqual(20, sum(self.requests(self.metrics_port + number) for number in range(2)))
+
+    def requests(self, port: int) -> float:
+        """Return how many lists of nodes the process has answered that serves its metrics at a port."""
+        series = metric_values.parse(requests.get(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE).text)
+        counted = [one for one in series if one.name == "ingot_api_requests_total"]
+        return sum(one.value for one in counted if one.labels["route"] == "/v1/nodes")
 
     def test_give_memory_back_unless_the_operator_says_how(self) -> None:
         self.useFixture(fixtures.EnvironmentVariable("MALLOC_ARENA_MAX", "7"))
