@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ingot.common.media import boot_medium, iso, loaders
 from ingot.common.media.content import LocalFile
-from ingot.image import agent, debian, manifest, modules, overlay
+from ingot.image import agent, debian, manifest, modules, own_files
 from ingot.image.builds import BuildError, build_once, fingerprint, pack, run, sources
 from ingot.image.order import SUITE, Order
 
@@ -24,7 +24,7 @@ _PIECE = 2**20
 def name_result(order: Order) -> str:
     """Return the name of the directory that keeps what is built for an order, by everything that it is made from."""
     patterns = ("*.py", "*.txt", "*.sh", "overlay/*.*", "agent-extensions/*.toml", "agent-extensions/*/*.py")
-    made_from = fingerprint(sources(_HERE, *patterns))
+    made_from = fingerprint([*sources(_HERE, *patterns), *sources(Path(iso.__file__).parent, "*.py")])
     return f"{order.profile.name}-{order.architecture.debian}-{order.fingerprint(made_from)}"
 
 
@@ -66,8 +66,8 @@ def _build(scratch: Path, result: Path, order: Order, command: Sequence[str]) ->
         "extra_files": sorted(file.place for file in order.files),
     }
     _prune(root, order)
-    overlay.install(root)
-    overlay.add(root, order.files)
+    own_files.install(root)
+    own_files.add(root, order.files)
     pack(root, result / RAMDISK)
     if order.media:
         _write_media(result, order)

@@ -9,6 +9,7 @@ Exit status: 0 it is done; 1 it failed, and the message says why; 2 the command 
 
 import argparse
 import datetime
+import importlib.metadata
 import os
 import signal
 import sys
@@ -180,6 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="ingot-image", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=importlib.metadata.version("ingot"))
     _add_parsers(parser)
     given = parser.parse_args(words)
     given.words = ["ingot-image", *words]

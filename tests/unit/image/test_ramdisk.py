@@ -7,7 +7,7 @@ import stat
 import fixtures
 import testtools
 
-from ingot.image import modules, overlay, ramdisk
+from ingot.image import modules, own_files, ramdisk
 from ingot.image.builds import BuildError
 from ingot.image.order import ARCHITECTURES, ExtraFile, Order
 from ingot.image.profiles import load_all
@@ -52,14 +52,14 @@ class Profiles(testtools.TestCase):
             self.assertEqual({*ARCHITECTURES}, {*profile.kernel}, profile.name)
 
 
-class Overlay(testtools.TestCase):
+class OwnFiles(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "root"
         self.root.mkdir()
 
     def test_scripts_may_be_executed_wherever_the_package_came_from(self) -> None:
-        overlay.install(self.root)
+        own_files.install(self.root)
         modes = {path: stat.S_IMODE((self.root / path).stat().st_mode) for path in ("init", "usr/local/sbin/poweroff")}
         self.assertEqual({0o755}, set(modes.values()))
         self.assertIn("use_stderr", (self.root / "etc/ironic-python-agent.d/agent.conf").read_text())
@@ -68,7 +68,7 @@ class Overlay(testtools.TestCase):
         (self.root / "etc").mkdir()
         (self.root / "etc" / "linked").symlink_to("/etc/hostname")
         files = [ExtraFile("/opt/tool/run", b"#!", 0o755), ExtraFile("/etc/linked", b"a file")]
-        overlay.add(self.root, files)
+        own_files.add(self.root, files)
         self.assertEqual(0o755, stat.S_IMODE((self.root / "opt/tool/run").stat().st_mode))
         self.assertEqual("a file", (self.root / "etc/linked").read_text())
         self.assertFalse((self.root / "etc/linked").is_symlink())
@@ -78,7 +78,7 @@ class Overlay(testtools.TestCase):
         outside = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         (self.root / "var" / "run").symlink_to(outside)
         for place, said in (("/var/run/x", "a folder of it is a link"), ("/var", "is a folder of the ramdisk")):
-            error = self.assertRaises(BuildError, overlay.add, self.root, [ExtraFile(place, b"")])
+            error = self.assertRaises(BuildError, own_files.add, self.root, [ExtraFile(place, b"")])
             self.assertIn(said, str(error))
         self.assertEqual([], list(outside.iterdir()))
 
