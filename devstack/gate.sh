@@ -42,6 +42,8 @@ STEPS=(
     "+policy-sample  | check | 2  | compare_policy_sample"
     "+diagram        | check | 2  | python doc/states_diagram.py --check doc/source/contributor/states.dot"
     "+openapi        | check | 2  | python -m ingot.api.openapi --check doc/openapi.json"
+    "+docs           | check | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html"
+    "+example-driver | check | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
     "+releasenotes   | check | 2  | reno -q lint"
     # There are more workers than processors: tests also wait, functional ones more than they work. Functional tests share
     # nothing with others of their class.
@@ -50,6 +52,8 @@ STEPS=(
     # Only makes what the step real-machine needs, while processors have time.
     "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/real-machine.sh --prepare"
     "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
+    # Types the commands of the guides.
+    "+pages          | tests | 8  | stestr --test-path ./tests/gate/pages run --serial"
     "+quickstart     | check | 7  | devstack/quickstart.sh --once"
     "+moving         | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
     "clients         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
@@ -238,6 +242,10 @@ fi
 
 if [ -z "$only" ] || [[ ,$only, =~ ,(monitoring|pages), ]]; then
     install_packages "${MONITORING_PACKAGES[@]}"
+fi
+
+if [ -z "$only" ] || [[ ,$only, == *,docs,* ]]; then
+    install_packages graphviz # draws the pictures of the guides
 fi
 
 rm -rf "$GATE/durations"

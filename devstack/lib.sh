@@ -4,7 +4,7 @@
 CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Of the gate's environment in .gate/venv, which real-machine.sh uses too.
 # shellcheck disable=SC2034
-GATE_EXTRAS=lint,mysql,mysqlclient,postgresql,test
+GATE_EXTRAS=docs,lint,mysql,mysqlclient,postgresql,test
 
 say() { printf '%s\n' "$*"; }
 

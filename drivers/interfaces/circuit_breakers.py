@@ -34,12 +34,12 @@ class CircuitBreakers:
         self._bmcs: dict[str, str] = {}
 
     @contextlib.contextmanager
-    def observe_call(self, node: str, bmc: str, driver: str) -> Iterator[None]:
+    def observe_call(self, node: str, bmc: str, driver: str = metrics.OTHER) -> Iterator[None]:
         """Note whether the BMC of a node answers a call, which runs inside.
 
         :param node: its uuid.
         :param bmc: names the BMC; nodes that share one give the same name.
-        :param driver: that of the node, for the count of calls.
+        :param driver: that of the node, for the count of calls; drivers of before there were metrics name none.
         """
         outcome = "answered"
         try:

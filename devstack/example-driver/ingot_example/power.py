@@ -4,6 +4,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors, states
+from ingot.common.json_types import Json
 from ingot.drivers.interfaces import base
 from ingot.drivers.interfaces.periodic import Fleet, periodic
 from ingot.drivers.interfaces.power import PowerInterface
@@ -39,7 +40,11 @@ class PlugPower(PowerInterface):
         return [states.POWER_ON, states.POWER_OFF, states.REBOOT]
 
     def get_power_state(self, task: Task) -> str:
-        return states.POWER_ON if self._plug(task).read().get("on") else states.POWER_OFF
+        return states.POWER_ON if self._read(task).get("on") else states.POWER_OFF
+
+    def bmc(self, task: Task) -> str:
+        """Return what is asked about the machine: Ingot leaves a plug alone for a while that does not answer."""
+        return self._plug(task).url
 
     def start_power_change(self, task: Task, target: str) -> None:
         """Switch the plug; do not wait: Ingot reads the state until it is the one requested.
@@ -49,7 +54,7 @@ class PlugPower(PowerInterface):
         """
         if target not in _RELAY:
             raise errors.StepFailed(f"a plug cannot do '{target}', only {' and '.join(_RELAY)}")
-        self._plug(task).write(on=_RELAY[target])
+        self._write(task, on=_RELAY[target])
 
     # Out of band: the conductor calls the plug, and no agent has to run. A deployment does it by default, before the
     # machine boots; cleaning and service only on request.
@@ -61,7 +66,7 @@ class PlugPower(PowerInterface):
         shown: object = task.node.name or task.node.uuid if text is None else text
         if not isinstance(shown, str) or len(shown) > 40:
             raise errors.Invalid(field="text", value=shown, allowed="A text of at most 40 characters.")
-        self._plug(task).write(display=shown)
+        self._write(task, display=shown)
 
     @periodic(spacing=base.from_option("example", "watch_interval"))
     def watch_load(self, fleet: Fleet) -> None:
@@ -70,7 +75,7 @@ class PlugPower(PowerInterface):
         for node in fleet.nodes():
             try:
                 with fleet.acquire_shared(node) as task:
-                    watts = self._plug(task).read().get("watts", 0.0)
+                    watts = self._read(task).get("watts", 0.0)
             except errors.IngotError as exc:
                 LOG.warning("Node %s: the load of its plug is not known: %s", node.uuid, exc.message)
                 continue
@@ -79,3 +84,11 @@ class PlugPower(PowerInterface):
 
     def _plug(self, task: Task) -> plug.Plug:
         return plug.read_plug(task.node.driver_info, task.conf.example.timeout)
+
+    def _read(self, task: Task) -> Json:
+        with task.circuit_breakers.observe_call(task.node.uuid, self.bmc(task), task.node.driver):
+            return self._plug(task).read()
+
+    def _write(self, task: Task, **values: object) -> None:
+        with task.circuit_breakers.observe_call(task.node.uuid, self.bmc(task), task.node.driver):
+            self._plug(task).write(**values)
