@@ -63,14 +63,14 @@ def build_payload(driver: str, sensors: Iterable[Sensor], types: Sequence[str] =
     """Return what a message of a machine's sensors holds.
 
     :param driver: hardware type: ipmi has a form of its own, which was that of ipmitool.
-    :param types: types that are wanted, in any case of letters; ALL: every one.
+    :param types: types that are requested, in any case of letters; ALL: every one.
     """
-    wanted = {one.lower() for one in types}
+    requested = {one.lower() for one in types}
     named, describe = (_IPMI_TYPES, _describe_ipmi) if driver == "ipmi" else (_REDFISH_TYPES, _describe_redfish)
     payload: Json = {}
     for sensor in sensors:
         kind = named.get(sensor["kind"])
-        if kind is not None and ("all" in wanted or kind.lower() in wanted):
+        if kind is not None and ("all" in requested or kind.lower() in requested):
             name, described = describe(sensor)
             payload.setdefault(kind, {})[name] = described
     return payload

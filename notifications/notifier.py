@@ -95,7 +95,7 @@ class Notifier:
     ) -> Iterator[Callable[[Row], None]]:
         """Tell that an object is created, updated or deleted: that it begins, and how it has ended.
 
-        :param noun: that of the object, of :data:`payloads.CRUD`; None: nothing is told of such objects.
+        :param noun: that of the object, of :data:`payloads.CRUD`; None: there are no notifications of such objects.
         :param before: the row as it is meant to be.
         :returns: what the block gives the row as it is then to; without, it ends as ``before``.
         """

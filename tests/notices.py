@@ -1,4 +1,4 @@
-"""Notifications as oslo.messaging's own driver for tests takes them, for tests of what is told."""
+"""Notifications as oslo.messaging's own driver for tests takes them, for tests of what is sent."""
 
 from typing import Any
 
@@ -24,6 +24,11 @@ def take(notifier: Notifier) -> list[dict[str, Any]]:
     sent = [message for _ctx, message, _priority, _retry in drivers.NOTIFICATIONS]
     drivers.reset()
     return sent
+
+
+def list_types() -> list[str]:
+    """Return the event types of what has been sent by now."""
+    return [message["event_type"] for _ctx, message, _priority, _retry in drivers.NOTIFICATIONS]
 
 
 def data(message: dict[str, Any]) -> dict[str, Any]:

@@ -86,8 +86,8 @@ def read(
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
     ident = fields.parse_node_ident(call, node)
-    told = ("uuid", *call.notifier.node_columns) if call.changes else ()
-    needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()), *told)
+    more = ("uuid", *call.notifier.node_columns) if call.changes else ()
+    needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()), *more)
     found = nodes.get(call.db, ident, dict.fromkeys(needed), kept)
     call.note(found)
     if call.access.limited:

@@ -116,7 +116,7 @@ class Trail:
 
     def record(self, done: Done) -> None:
         """Record a request that has been answered."""
-        if done.method in self._ignored or (done.status >= 400 and not self._may_record_refusal()):
+        if done.method in self._ignored or (done.status >= 400 and not self._count_refusal()):
             return
         parts = [part for part in done.subject.parts if part[2] < 400 or self._records_refused]
         for action, subject, status in parts or [(done.action, done.subject, done.status)]:
@@ -124,7 +124,7 @@ class Trail:
             AUDIT.info("%s", orjson.dumps(render(event, self._host)).decode())
             self._add(event)
 
-    def _may_record_refusal(self) -> bool:
+    def _count_refusal(self) -> bool:
         """Count a refusal; return whether it is one of the first of its minute, so that a flood fills nothing."""
         if not self._records_refused:
             return False

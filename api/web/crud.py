@@ -14,7 +14,7 @@ from ingot.db import listing, models
 from ingot.db.engine import Database
 from ingot.db.rows import AnyRow
 
-_TOLD_AS = {
+_NOUNS = {
     **{"Allocation": "allocation", "Chassis": "chassis", "Deploy template": "deploytemplate", "Port": "port"},
     **{"Portgroup": "portgroup", "Rule": "inspectionrule", "Runbook": "runbook"},
     **{"Volume connector": "volumeconnector", "Volume target": "volumetarget"},
@@ -58,7 +58,7 @@ class Crud(Generic[AnyRow]):
         self._described = described
         self._store = store
         self._ident = ident
-        self._told_as = _TOLD_AS.get(described.source.noun)
+        self._noun = _NOUNS.get(described.source.noun)
         self._prepare = prepare
         self._refuse_update = refuse_update
         shown, created = (operations.Answer(status, described.one) for status in (200, 201))
@@ -105,7 +105,7 @@ class Crud(Generic[AnyRow]):
         given = collection.build_row(self._described.table, call.body)
         values = self._prepare(call, given, None)
         values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
-        with call.notifier.change(call.ctx, self._told_as, "create", {**given, **values}) as tell:
+        with call.notifier.change(call.ctx, self._noun, "create", {**given, **values}) as tell:
             self._store.create(call.db, values)
             record = self.read(call, values["uuid"])
             call.note(record, anew=True)
@@ -125,7 +125,7 @@ class Crud(Generic[AnyRow]):
         if not changes:
             return self.read(call, record.uuid)
         values = self._prepare(call, changes, record)
-        with call.notifier.change(call.ctx, self._told_as, "update", {**vars(record), **changes, **values}) as tell:
+        with call.notifier.change(call.ctx, self._noun, "update", {**vars(record), **changes, **values}) as tell:
             self._store.update(call.db, record, values)
             written = self.read(call, record.uuid)
             tell(written)
@@ -134,6 +134,6 @@ class Crud(Generic[AnyRow]):
     @calls.repeat_if_changed
     def _delete(self, call: Call, ident: str) -> Reply:
         record = self.read_to_write(call, ident)
-        with call.notifier.change(call.ctx, self._told_as, "delete", record):
+        with call.notifier.change(call.ctx, self._noun, "delete", record):
             self._store.delete(call.db, record)
         return calls.NO_CONTENT

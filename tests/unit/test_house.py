@@ -178,7 +178,7 @@ def required(section: str = "options", name: str = "install_requires") -> set[st
 
 def optional() -> set[str]:
     """Return what an interface needs that is not enabled by default, and what the tests of drivers need."""
-    return required("options.extras_require", "ansible") | required("options.extras_require", "driver-kit")
+    return set().union(*(required("options.extras_require", extra) for extra in ("ansible", "driver-kit", "otel")))
 
 
 @functools.cache

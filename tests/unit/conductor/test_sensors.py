@@ -29,7 +29,7 @@ class FormsTest(database.TestCase):
         labels |= {"sensor_id": "Inlet Temp (0x5)", "status": "ok"}
         self.assertEqual(("baremetal_inlet_temp_celsius", labels, 21.5), sample)
 
-    def test_only_wanted_types(self) -> None:
+    def test_only_requested_types(self) -> None:
         found = [sensor(), sensor(id="6", kind="fan", unit="RPM")]
         self.assertEqual(["Fan"], list(sensor_forms.build_payload("redfish", found, ["fan", "Power"])))
         self.assertEqual(["Temperature", "Fan"], list(sensor_forms.build_payload("redfish", found)))

@@ -9,7 +9,7 @@ from tests import api_case, notices, world
 from tests.sql_counter import counting
 
 
-class ToldTest(api_case.ApiCase):
+class NoticesTest(api_case.ApiCase):
     level: str | None = "info"
 
     def configure(self) -> None:
@@ -22,20 +22,20 @@ class ToldTest(api_case.ApiCase):
         return [message["event_type"] for message in self.take()]
 
 
-class ChangesTest(ToldTest):
+class ChangesTest(NoticesTest):
     def test_a_node_is_created(self) -> None:
         node = self.node(name="n", driver_info={"ipmi_password": "hunter2"}, extra={"a": 1})
         start, end = self.take()
         self.assertEqual(("baremetal.node.create.start", "INFO"), (start["event_type"], start["priority"]))
         self.assertEqual(f"ironic-api.{self.conf.host}", end["publisher_id"])
         self.assertEqual("NodeCRUDPayload", end["payload"]["ironic_object.name"])
-        told = notices.data(end)
-        self.assertEqual({"ipmi_password": "******"}, told["driver_info"])
+        sent = notices.data(end)
+        self.assertEqual({"ipmi_password": "******"}, sent["driver_info"])
         self.assertEqual(None, notices.data(start)["created_at"])
-        for name in set(told) & set(node) - {"created_at", "driver_info", "updated_at", "traits"}:
-            self.assertEqual(node[name], told[name], name)
+        for name in set(sent) & set(node) - {"created_at", "driver_info", "updated_at", "traits"}:
+            self.assertEqual(node[name], sent[name], name)
 
-    def test_each_resource_is_told_of(self) -> None:
+    def test_each_resource_has_notices(self) -> None:
         node = self.node(name="n")["uuid"]
         nodes.set_always(self.db, node, {"power_state": states.POWER_OFF})  # or volumes stay as they are
         for path, body in world.created(node).items():
@@ -43,12 +43,12 @@ class ChangesTest(ToldTest):
             name, value = ("description", "a") if "rules" in path else ("extra", {"a": 1})
             self.unchecked("PATCH", f"{path}/{one['uuid']}", [{"op": "add", "path": f"/{name}", "value": value}])
             self.unchecked("DELETE", f"{path}/{one['uuid']}")
-        told = self.take_types()
+        sent = self.take_types()
         nouns = ("allocation", "chassis", "deploytemplate", "inspectionrule", "port", "portgroup", "runbook")
         for noun in (*nouns, "volumeconnector", "volumetarget"):
             for event in ("create.start", "create.end", "update.start", "delete.start"):
-                self.assertIn(f"baremetal.{noun}.{event}", told)
-            self.assertTrue({f"baremetal.{noun}.update.{end}" for end in ("end", "error")}.intersection(told), noun)
+                self.assertIn(f"baremetal.{noun}.{event}", sent)
+            self.assertTrue({f"baremetal.{noun}.update.{end}" for end in ("end", "error")}.intersection(sent), noun)
 
     def test_what_is_refused_by_the_database_ends_in_an_error(self) -> None:
         self.node(name="n")
@@ -62,19 +62,19 @@ class ChangesTest(ToldTest):
         self.good("PUT", f"/v1/nodes/{node}/traits", {"traits": ["CUSTOM_A"]})
         self.good("PUT", f"/v1/nodes/{node}/maintenance", {"reason": "because"})
         self.good("DELETE", f"/v1/nodes/{node}")
-        told = self.take()[2:]
+        sent = self.take()[2:]
         self.assertEqual(
             [
                 f"baremetal.node.{action}.{status}"
                 for action in ("update", "update", "maintenance_set", "delete")
                 for status in ("start", "end")
             ],
-            [message["event_type"] for message in told],
+            [message["event_type"] for message in sent],
         )
-        names = [notices.data(message)["name"] for message in told]
+        names = [notices.data(message)["name"] for message in sent]
         self.assertEqual(["m"] * 8, names)
-        self.assertEqual(["CUSTOM_A"], notices.data(told[3])["traits"])
-        self.assertEqual("because", notices.data(told[5])["maintenance_reason"])
+        self.assertEqual(["CUSTOM_A"], notices.data(sent[3])["traits"])
+        self.assertEqual("because", notices.data(sent[5])["maintenance_reason"])
 
     def test_accepted_work(self) -> None:
         node = self.node(name="n")["uuid"]
@@ -84,26 +84,26 @@ class ChangesTest(ToldTest):
         self.assertEqual("baremetal.node.power_set.start", power["event_type"])
         self.assertEqual("rebooting", notices.data(power)["to_power"])
         self.assertEqual("baremetal.node.provision_set.start", provision["event_type"])
-        told = notices.data(provision)
+        sent = notices.data(provision)
         self.assertEqual(
             ["manage", "enroll", "verifying", "manageable"],
-            [told[name] for name in ("event", "previous_provision_state", "provision_state", "target_provision_state")],
+            [sent[name] for name in ("event", "previous_provision_state", "provision_state", "target_provision_state")],
         )
 
 
-class ErrorsOnlyTest(ToldTest):
+class ErrorsOnlyTest(NoticesTest):
     level = "error"
 
-    def test_only_failures_are_told(self) -> None:
+    def test_only_failures_are_sent(self) -> None:
         self.node(name="n")
         self.refused(409, "POST", "/v1/nodes", {"driver": "fake-hardware", "name": "n"})
         self.assertEqual(["baremetal.node.create.error"], self.take_types())
 
 
-class OffTest(ToldTest):
+class OffTest(NoticesTest):
     level = None
 
-    def test_nothing_is_told(self) -> None:
+    def test_nothing_is_sent(self) -> None:
         self.node(name="n")
         self.assertEqual([], self.take_types())
 

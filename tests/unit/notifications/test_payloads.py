@@ -63,7 +63,7 @@ class PayloadsTest(testtools.TestCase):
         target = payloads.CRUD["volumetarget"].build({"properties": {"target_iqn": "iqn", "auth_username": "u"}})
         self.assertEqual(payloads.REDACTED, target["ironic_object.data"]["properties"])
         rule = {"sensitive": True, "actions": [{"op": "fail"}], "conditions": []}
-        told = payloads.CRUD["inspectionrule"].build(rule)["ironic_object.data"]
-        self.assertEqual(([payloads.REDACTED],) * 2, (told["actions"], told["conditions"]))
+        sent = payloads.CRUD["inspectionrule"].build(rule)["ironic_object.data"]
+        self.assertEqual(([payloads.REDACTED],) * 2, (sent["actions"], sent["conditions"]))
         shown = payloads.CRUD["inspectionrule"].build({**rule, "sensitive": False})["ironic_object.data"]
         self.assertEqual([{"op": "fail"}], shown["actions"])
