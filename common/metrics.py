@@ -1,20 +1,20 @@
 """What Ingot counts and measures for Prometheus: all metrics, each declared once (used by all).
 
 A metric is a constant of this module. Its name, help, labels and buckets are a row of :data:`TABLE`, from which the
-page *Metrics* of the guide and the tests are made. To add one, declare it below, where its part of Ingot stands, and
+page *Metrics* of the guide is generated. To add one, declare it below, where its part of Ingot stands, and
 use it where it happens::
 
     metrics.FLOWS.labels(flow.name, "failed").inc()
 
 Where code is hot, look the labelled child up once, when the module or the object is made, and keep it::
 
-    self._sent = metrics.RPC_MESSAGES.labels("cast", "sent")
+    self._sent = metrics.WAKEUPS.labels("sent")
     ...
     self._sent.inc()
 
 ``inc`` and ``observe`` take about a microsecond, a lookup another one, and neither takes a statement or a request.
-What would have to be kept up to date for nothing is a :func:`collected` metric: whoever knows the values is asked for
-them when Prometheus asks, see :func:`ask`.
+What would have to be kept up to date for nothing is a :func:`scraped_gauge`: whatever knows the values is asked for them
+when Prometheus asks, see :func:`ask`.
 
 Labels have few values, known when the program is written: routes, not paths; kinds of errors, not messages. The uuid
 or name of a node is never one, nor what a user, a machine or a BMC can choose: :class:`Known` replaces such a value.
@@ -61,7 +61,7 @@ TABLE: dict[str, Row] = {}
 
 REGISTRY = prometheus_client.CollectorRegistry(auto_describe=False)
 
-prometheus_client.disable_created_metrics()  # a second series for each, which nobody asks for
+prometheus_client.disable_created_metrics()  # a second series for each, of no use
 
 _QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 """Seconds of requests and of the database."""
