@@ -13,7 +13,7 @@ Where code is hot, look the labelled child up once, when the module or the objec
     self._sent.inc()
 
 ``inc`` and ``observe`` take about a microsecond, a lookup another one, and neither takes a statement or a request.
-What would have to be kept up to date for nothing is a :func:`scraped_gauge`: whatever knows the values is asked for them
+What would have to be kept up to date for nothing is a :func:`scraped_gauge`: what knows the values is asked for them
 when Prometheus asks, see :func:`ask`.
 
 Labels have few values, known when the program is written: routes, not paths; kinds of errors, not messages. The uuid
@@ -21,11 +21,15 @@ or name of a node is never one, nor what a user, a machine or a BMC can choose: 
 """
 
 import enum
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import prometheus_client
 from prometheus_client import Counter, Gauge, Histogram, Metric, core, exposition, process_collector
+
+
+LOG = logging.getLogger(__name__)
 
 
 class Part(enum.Flag):
@@ -147,8 +151,11 @@ class _Asked:
         self.sources: dict[str, Callable[[], Iterable[Metric]]] = {}
 
     def collect(self) -> Iterator[Metric]:
-        for source in list(self.sources.values()):
-            yield from source()
+        for name, source in list(self.sources.items()):
+            try:
+                yield from list(source())
+            except Exception:  # the edge of a source: Prometheus gets all others
+                LOG.exception("The metrics of %s cannot be read", name)
 
 
 _ASKED = _Asked()
@@ -159,8 +166,7 @@ def ask(name: str, source: Callable[[], Iterable[Metric]]) -> None:
     """Have a function asked for the values of scraped gauges.
 
     :param name: of the source; another one of the same name takes its place.
-    :param source: returns families, as ``[NODES(samples), ...]``. It must be fast: Prometheus waits. An error of it
-        would fail the scrape, so it returns nothing where it has no values.
+    :param source: returns families, as ``[NODES(samples), ...]``. It must be fast: Prometheus waits.
     """
     _ASKED.sources[name] = source
 
@@ -237,6 +243,13 @@ WAKEUPS = counter(
     "outcome",
 )  # fmt: skip
 
+NOTIFICATIONS = counter(
+    Part.ALL, "ingot_notifications_total", "Notifications to other services, by outcome: sent, or lost.", "outcome"
+)
+AUDIT_EVENTS = counter(
+    Part.API, "ingot_audit_events_total", "Audit events: written, or lost, which are in the log only.", "outcome"
+)
+
 # The conductor
 
 CONDUCTOR_HEARTBEAT = scraped_gauge(
@@ -247,7 +260,7 @@ CONDUCTOR_DRAINED = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_drained", "1 while this conductor hands over its nodes and begins nothing."
 )
 RING_MEMBERS = scraped_gauge(
-    Part.CONDUCTOR, "ingot_conductor_ring_members", "Conductors in the hash rings of this conductor's nodes."
+    Part.CONDUCTOR, "ingot_conductor_ring_members", "Conductors that this one knows to be online, itself included."
 )
 NODES_OWNED = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_nodes_owned",
