@@ -74,6 +74,8 @@ _MOVED_STATES = states.WORKING | states.WAITING | states.HELD
 
 def settle(state: str) -> str:
     """Return the state that a node enters which no service works on any more: that of a failure or an abort."""
+    if state not in states.ALL:
+        return states.ERROR
     outcomes = states.TRANSITIONS[state]
     return outcomes.get("fail") or outcomes["abort"] if state in _MOVED_STATES else state
 

@@ -46,9 +46,13 @@ class TestMoving(testtools.TestCase):
     def test_a_site_moves_there_and_back(self) -> None:
         self.site.run("ironic", "ironic-dbsync", "create_schema")
         self.site.start_ironic()
-        self.uuid = self.site.enroll()
+        self.waiting = self.site.enroll(1)
+        self.site.begin_to_wait(1, self.waiting)
+        self.uuid = self.site.enroll(0)
+        self.site.user.provision(self.uuid, "provide")
+        self.site.reach(self.uuid, "available")
         self.site.deploy(self.uuid)
-        self.say("a machine was deployed by Ironic")
+        self.say("a machine was deployed by Ironic, the agent of another one waits")
         self.follow(
             {
                 "systemctl stop ironic-api ironic-conductor": self.leave_ironic,
@@ -114,6 +118,16 @@ class TestMoving(testtools.TestCase):
         lab.eventually(found, "the power state is read", PATIENCE, self.site.logs)
         self.assertEqual("os", self.site.machine_state())
         self.say("the machine runs on, under Ingot")
+        node = self.site.user.node(self.waiting)
+        self.assertEqual(("clean failed", "agent"), (node["provision_state"], self.site.machine_state(1)))
+        before = node["driver_internal_info"]["agent_last_heartbeat"]
+        heard = lambda: self.last_heartbeat() > before  # noqa: E731
+        lab.eventually(heard, "the waiting agent is heard by Ingot", PATIENCE, self.site.logs)
+        self.say("the agent that waits is heard by Ingot, with the token that Ironic gave it")
+
+    def last_heartbeat(self) -> str:
+        info = self.site.user.node(self.waiting)["driver_internal_info"]
+        return str(info["agent_last_heartbeat"]) if "agent_url" in info else ""
 
     def leave_ingot(self) -> None:
         """Undeploy the machine, stop Ingot, and look at what it leaves."""
@@ -121,6 +135,7 @@ class TestMoving(testtools.TestCase):
         self.site.reach(self.uuid, "available")
         self.assertEqual("off", self.site.machine_state())
         self.say("the machine was undeployed by Ingot")
+        self.site.rack.control.power(self.site.rack.machines[1]["name"], "off")  # or it calls while views are compared
         self.site.stop()
         self.look("here", self.site.start_ingot)
 

@@ -24,6 +24,8 @@ REQUIREMENTS = environments.ROOT / "benchmarks" / "ironic.txt"
 
 PATIENCE = patience.seconds(120)
 
+_STEP = {"interface": "deploy", "step": "erase_devices_metadata"}
+
 Options = Mapping[str, Mapping[str, object]]
 
 _WSGI = """
@@ -89,10 +91,9 @@ class Site(fixtures.Fixture):
     def _make_rack(self) -> None:
         self.boot = self.useFixture(proxy.Proxy())
         boot_url = f"http://127.0.0.1:{self.boot.port}/boot/ipxe/{{mac}}"
-        self.rack = RackProcess(self.directory / "rack", boot_url=boot_url, bmc_base_port=0, machines=1, **FAST)
+        self.rack = RackProcess(self.directory / "rack", boot_url=boot_url, bmc_base_port=0, machines=2, **FAST)
         self.addCleanup(self.rack.stop)
         self.rack.start()
-        self.machine = self.rack.machines[0]
 
     def _create_database(self, name: str) -> str:
         """Create a database on the server of the tests, and return its address."""
@@ -187,9 +188,9 @@ class Site(fixtures.Fixture):
             for table in inspector.get_table_names()
         }
 
-    def machine_state(self) -> str:
-        """Return what the rack's machine does: ``off``, ``agent``, ``os`` ..."""
-        return str(self.rack.control.machine(self.machine["name"])["state"])
+    def machine_state(self, index: int = 0) -> str:
+        """Return what a machine of the rack does: ``off``, ``agent``, ``os`` ..."""
+        return str(self.rack.control.machine(self.rack.machines[index]["name"])["state"])
 
     def fill(self, nodes: int) -> None:
         """Write a fleet into Ironic's database, by Ironic's own objects."""
@@ -241,7 +242,8 @@ class Site(fixtures.Fixture):
             f"--- {log.name}\n" + log.read_text(errors="replace")[-4000:]
             for log in sorted(self.directory.glob("*.log"))
         ]
-        return "\n".join([*ends, *self.rack.control.log(self.machine["name"])[-20:]])
+        machines = [line for one in self.rack.machines for line in self.rack.control.log(one["name"])[-20:]]
+        return "\n".join([*ends, *machines])
 
     def reach(self, uuid: str, state: str) -> dict[str, Any]:
         """Wait until a node is in a provision state; fail as soon as its flow has failed."""
@@ -255,26 +257,37 @@ class Site(fixtures.Fixture):
         found: dict[str, Any] = lab.eventually(check, f"node {uuid} is {state}", PATIENCE, self.logs)
         return found
 
-    def enroll(self) -> str:
-        """Enroll the rack's machine, and make it available; return its uuid."""
+    def enroll(self, index: int) -> str:
+        """Enroll a machine of the rack, and have it managed; return its uuid."""
+        machine = self.rack.machines[index]
         access = {"ipmi_username": "admin", "ipmi_password": "password"}
         info = {"deploy_kernel": f"{self.files.url}/kernel", "deploy_ramdisk": f"{self.files.url}/ramdisk"}
-        address = {"ipmi_address": self.machine["bmc_address"], "ipmi_port": self.machine["bmc_port"]}
+        address = {"ipmi_address": machine["bmc_address"], "ipmi_port": machine["bmc_port"]}
         node = self.user.post(
             "/v1/nodes",
             {
-                "name": "rack-0",
+                "name": f"rack-{index}",
                 "driver": "ipmi",
                 "boot_interface": "ipxe",
                 "driver_info": {**access, **info, **address},
             },
         )
-        for mac in self.machine["macs"]:
+        for mac in machine["macs"]:
             self.user.post("/v1/ports", {"node_uuid": node["uuid"], "address": mac})
-        for verb, state in (("manage", "manageable"), ("provide", "available")):
-            self.user.provision(node["uuid"], verb)
-            self.reach(node["uuid"], state)
+        self.user.provision(node["uuid"], "manage")
+        self.reach(node["uuid"], "manageable")
         return str(node["uuid"])
+
+    def begin_to_wait(self, index: int, uuid: str) -> None:
+        """Have a machine cleaned by an agent that hangs, while its heart beats."""
+        self.rack.control.order_fault(self.rack.machines[index]["name"], "agent_hangs_at_step", _STEP["step"])
+        self.user.provision(uuid, "clean", clean_steps=[_STEP])
+
+        def check() -> bool:
+            node = self.user.node(uuid)
+            return node["clean_step"].get("step") == _STEP["step"] and node["provision_state"] == "clean wait"
+
+        lab.eventually(check, "the agent cleans", PATIENCE, self.logs)
 
     def deploy(self, uuid: str) -> None:
         """Deploy the image."""

@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import io
 import json
+import logging
 import os
 import pathlib
 from typing import Any
@@ -29,6 +30,8 @@ class MovingCase(database.TestCase):
         super().setUp()
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.addCleanup(os.umask, os.umask(0o022))
+        root = logging.getLogger()
+        self.addCleanup(setattr, root, "handlers", root.handlers[:])  # the commands have their own
         self.ironic = ironic_database.IronicDatabase(self.folder / "ironic.sqlite")
         self.file = self.folder / "ingot.conf"
         self.file.write_text(
@@ -276,6 +279,11 @@ class States(MovingCase):
     def test_a_config_drive_that_is_a_link_is_reported(self) -> None:
         self.assertIsNone(self.take(instance_info={"configdrive": "https://swift/1"}).configdrive)
         self.assertIn("Config drives that Ironic keeps as a link (1)", self.output)
+
+    def test_a_state_that_is_not_known_is_an_error(self) -> None:
+        node = self.take(provision_state="deploy complete")
+        self.assertEqual("error", node.provision_state)
+        self.assertIn("was in state deploy complete", node.last_error)
 
     def test_a_node_without_a_state_is_available(self) -> None:
         self.assertEqual("available", self.take(provision_state=None).provision_state)
