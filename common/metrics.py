@@ -28,7 +28,6 @@ from typing import NamedTuple
 import prometheus_client
 from prometheus_client import Counter, Gauge, Histogram, Metric, core, exposition, process_collector
 
-
 LOG = logging.getLogger(__name__)
 
 
