@@ -43,8 +43,7 @@ _REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
 
 _FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
 _MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
-_PXE = "Ingot renders what loaders read at /boot and serves no TFTP: put loaders where your DHCP server names them."
-_SENSORS = "Ingot sends no sensor data: operators read it by the vendor method get_sensors."
+_PXE = "Ingot renders what loaders read at /boot; ingot-boot serves loaders by TFTP, from [boot_services] directory."
 _SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
 _SWIFT += "database."
 _NOT_CONNECTED = (
@@ -62,7 +61,6 @@ _WORK = "Work that waits takes no thread in Ingot, and the database carries it."
 GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "agent_containers": (_NO, "Ingot tells the agent nothing of containers; set them in the agent's own file."),
     "anaconda": (_NO, "Ingot has no deploy interface anaconda."),
-    "audit": (_NO, "Ingot writes no CADF audit records. Node history and events say who did what."),
     "cifs": (_IGNORED, _MEDIA),
     "cinder": (_NO, _NO_VOLUMES),
     "console": (_NO, "Ingot starts no socat for consoles."),
@@ -84,12 +82,10 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "oslo_concurrency": (_IGNORED, "Ingot has no lock files."),
     "oslo_messaging_amqp": (_NO, "RabbitMQ is the only broker."),
     "oslo_messaging_kafka": (_NO, "RabbitMQ is the only broker."),
-    "oslo_messaging_notifications": (_NO, "Ingot sends no notifications: clients follow /ingot/v1/events."),
     "oslo_reports": (_NO, "Ingot writes no reports."),
     "oslo_versionedobjects": (_IGNORED, "Ingot has no versioned objects."),
-    "profiler": (_NO, "Ingot has no osprofiler."),
-    "pxe_filter": (_NO, "Ingot writes no files of dnsmasq: let it answer to the machines that you enrolled."),
-    "sensor_data": (_NO, _SENSORS),
+    "profiler": (_NO, "Ingot has no osprofiler: traces go by OpenTelemetry, see [tracing]."),
+    "pxe_filter": (_NO, "ingot-boot answers machines that are enrolled, see [boot_services] unknown_machines."),
     "swift": (_NO, _SWIFT),
     "vnc": (_NO, "Ingot has no graphical consoles."),
 }
@@ -108,8 +104,6 @@ _ROWS = (
     _Row("DEFAULT", "minimum_memory_warning_only minimum_required_memory", _IGNORED, _FILES),
     _Row("DEFAULT", "hash_ring_algorithm use_rpc_for_database bindir pybasedir", _IGNORED, "Ingot has no use for it."),
     _Row("DEFAULT", "pecan_debug debug_tracebacks_in_api", _IGNORED, "Tracebacks go into the log only."),
-    _Row("DEFAULT", "notification_level versioned_notifications_topics", _NO,
-         GROUPS["oslo_messaging_notifications"][1]),
     _Row("DEFAULT", "default_resource_class", _NO, "Nodes get the resource class that they are created with."),
     _Row("DEFAULT", "default_conductor_group", _NO, "Nodes get the conductor group that they are created with."),
     _Row("DEFAULT", "default_portgroup_mode", _NO, "Port groups get the mode that they are created with."),
@@ -165,9 +159,14 @@ _ROWS = (
     _Row("conductor", "conductor_cleanup_interval conductor_cleanup_batch_size conductor_cleanup_timeout", _NO,
          "Entries of conductors that are gone stay until ingot-conductor forget removes them."),
     _Row("conductor", "reserved_workers_pool_percentage", _IGNORED, _WORK),
+    _Row("audit", "audit_map_file", _IGNORED, "Ingot names actions by the rules of policy, and needs no map of them."),
+    _Row("sensor_data", "enable_for_conductor", _IGNORED, "What a conductor does, its metrics say: see [metrics]."),
+    _Row("oslo_messaging_notifications", "location", _NO,
+         "ironic-prometheus-exporter is not needed: conductors show the same metrics themselves, see [metrics]."),
     _Row("conductor", "send_sensor_data send_sensor_data_interval send_sensor_data_wait_timeout "
-         "send_sensor_data_workers "
-         "send_sensor_data_types send_sensor_data_for_undeployed_nodes", _NO, _SENSORS),
+         "send_sensor_data_workers send_sensor_data_types send_sensor_data_for_undeployed_nodes", _NO,
+         "Write it in [sensor_data]: send_sensor_data, interval, wait_timeout, workers, data_types, "
+         "enable_for_undeployed_nodes."),
     _Row("conductor", "soft_power_off_timeout", _NO, "power_state_change_timeout is for all changes of power."),
     _Row("conductor", "power_failure_recovery_interval", _IGNORED,
          "sync_power_state_interval is for these nodes, too."),
