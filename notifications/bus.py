@@ -11,7 +11,7 @@ import oslo_messaging
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import context
+from ingot.common import context, metrics
 from ingot.common.conf import broker
 from ingot.common.json_types import Json
 
@@ -65,6 +65,7 @@ class Outbound:
         self._unlogged = 0
         self._logged_at = -_SUMMARY_S
         self.sent = self.lost = 0
+        self._count_sent, self._count_lost = (metrics.NOTIFICATIONS.labels(outcome) for outcome in ("sent", "lost"))
 
     def add(self, message: Message) -> None:
         """Have a notification sent soon. It never waits: where too many do already, the notification is lost."""
@@ -81,7 +82,7 @@ class Outbound:
 
     def _lose(self, message: Message) -> None:
         """Count a notification that is not sent, and log it; of many at once, one line in ten seconds."""
-        self.lost += 1
+        self._note_loss(1)
         self._unlogged += 1
         if time.monotonic() - self._logged_at >= _SUMMARY_S:
             LOG.error(
@@ -89,6 +90,10 @@ class Outbound:
                 *(self._unlogged, self.lost, self._waiting.qsize(), message.event_type),
             )
             self._unlogged, self._logged_at = 0, time.monotonic()
+
+    def _note_loss(self, count: int) -> None:
+        self.lost += count
+        self._count_lost.inc(count)
 
     def close(self, patience: float = PATIENCE_S) -> None:
         """Send what waits, for at most so many seconds, and end the thread. What is left then is lost, and counted."""
@@ -103,7 +108,7 @@ class Outbound:
         thread.join(max(until - time.monotonic(), 0))
         if thread.is_alive():
             left = self._waiting.qsize()
-            self.lost += left
+            self._note_loss(left)
             LOG.error("%d notifications lost: the broker did not take them before this process ended", left)
 
     def _run(self) -> None:
@@ -112,8 +117,9 @@ class Outbound:
             try:
                 self._send(message)
                 self.sent += 1
+                self._count_sent.inc()
             except Exception:  # the edge of a thread
-                self.lost += 1
+                self._note_loss(1)
                 LOG.exception("Sending the notification %s failed unexpectedly", message.event_type)
 
 

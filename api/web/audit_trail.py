@@ -18,7 +18,7 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.common import clock, context, errors, masking
+from ingot.common import clock, context, errors, masking, metrics
 from ingot.common.json_types import Json
 from ingot.db import audit
 from ingot.db.engine import Database
@@ -148,6 +148,7 @@ class Trail:
 
     def _lose(self, count: int, why: str) -> None:
         self.lost += count
+        metrics.AUDIT_EVENTS.labels("lost").inc(count)
         LOG.error("%d audit events are in the log only (%d in all): %s", count, self.lost, why)
 
     def close(self) -> None:
@@ -180,6 +181,7 @@ class Trail:
         while True:
             try:
                 audit.add(self._db, batch)
+                metrics.AUDIT_EVENTS.labels("written").inc(len(batch))
                 return
             except errors.ServiceUnavailable as exc:
                 if self._closed.is_set():

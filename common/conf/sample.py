@@ -12,7 +12,7 @@ from oslo_config import cfg, generator
 
 _NAMESPACES = ("ingot", "keystonemiddleware.auth_token", "oslo.db", "oslo.log", "oslo.messaging", "oslo.policy")
 
-_WITHOUT_EFFECT = ("oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_notifications")
+_WITHOUT_EFFECT = ("oslo_messaging_amqp", "oslo_messaging_kafka")
 
 _GROUP = re.compile(r"^(?=\[\w+\]$)", re.MULTILINE)
 

@@ -78,6 +78,8 @@ CASES: Mapping[str, Case] = {
     ),
     "IngotRpcUnanswered": Case({f'ingot_rpc_calls_total{{{_API},outcome="unanswered"}}': "0+1x60"}, 15),
     "IngotWakeupsLost": Case({f'ingot_wakeups_total{{{_API},outcome="lost"}}': "0+2x60"}, 15),
+    "IngotNotificationsLost": Case({f'ingot_notifications_total{{{_API},outcome="lost"}}': "0+2x60"}, 15),
+    "IngotAuditEventsLost": Case({f'ingot_audit_events_total{{{_API},outcome="lost"}}': "0+2x60"}, 15),
     "IngotDatabaseUnavailable": Case({f'ingot_db_errors_total{{{_API},kind="unavailable"}}': "0+1x60"}, 6),
     "IngotDatabaseSlow": Case(_buckets("ingot_db_use_duration_seconds", _API, "0+1x60", "0+5x60"), 15),
     "IngotDatabaseDeadlocks": Case({f'ingot_db_errors_total{{{_API},kind="deadlock"}}': "0+60x60"}, 30),
