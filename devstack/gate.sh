@@ -18,13 +18,15 @@ cd "$CHECKOUT"
 
 GATE=$CHECKOUT/.gate
 LOGS=$GATE/logs
-# What functional tests need: a target for iSCSI, what writes to it, and a server for Ansible.
-FUNCTIONAL_PACKAGES=(tgt qemu-utils qemu-block-extra openssh-server)
+# What functional tests need: a target for iSCSI, what writes to it, a server for Ansible, and one for DHCP.
+FUNCTIONAL_PACKAGES=(tgt qemu-utils qemu-block-extra openssh-server dnsmasq-base iproute2 cpio)
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
 # What Ingot is watched with; it comes with promtool.
 MONITORING_PACKAGES=(prometheus)
+# What runs a Debian with systemd in a container of its own, and builds images.
+PACKAGING_PACKAGES=(buildah mmdebstrap systemd-container)
 
 BASE_PYTHON=$(find_python) # makes environments; later the first in PATH is the gate's own
 export BASE_PYTHON
@@ -49,8 +51,8 @@ STEPS=(
     # nothing with others of their class.
     "unit            | tests | 8  | stestr --test-path ./tests/unit run --concurrency 4"
     "functional      | tests | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 5"
-    # Only makes what the step real-machine needs, while processors have time.
-    "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/real-machine.sh --prepare"
+    # Only makes what the steps real-machine and machine-room need, while processors have time.
+    "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/machine-room.sh --prepare"
     "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
     # Types the commands of the guides.
     "+pages          | tests | 8  | stestr --test-path ./tests/gate/pages run --serial"
@@ -63,8 +65,12 @@ STEPS=(
     "+monitoring     | tests | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
     "+keystone       | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "upgrade         | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
+    # An installed server with systemd, the image of containers. Both are in nspawn and buildah, on a Debian that is kept.
+    "+packaging      | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container"
     "+faults         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "real-machine    | tests | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
+    # On a network of its own.
+    "+machine-room   | check | 20 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh"
 )
 
 passed=0
@@ -242,6 +248,9 @@ fi
 
 if [ -z "$only" ] || [[ ,$only, =~ ,(monitoring|pages), ]]; then
     install_packages "${MONITORING_PACKAGES[@]}"
+fi
+if [ -z "$only" ] || [[ ,$only, == *,packaging,* ]]; then
+    install_packages "${PACKAGING_PACKAGES[@]}"
 fi
 
 if [ -z "$only" ] || [[ ,$only, == *,docs,* ]]; then

@@ -1,8 +1,12 @@
 """The environments in which the commands of pages are typed; ``doc/README.md`` has a table of them."""
 
 import abc
+import atexit
+import functools
+import os
 import pathlib
 import sys
+import tempfile
 from typing import Any
 
 import fixtures
@@ -11,7 +15,7 @@ import requests
 from ingot.rack import ports
 from tests import patience
 from tests.functional.deployment import lab
-from tests.gate import client, environments, test_metalsmith
+from tests.gate import client, debian, environments, test_metalsmith
 from tests.gate.pages.shell import Shell
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -31,6 +35,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default_inspect_interface": "",
         "use_stderr": "false",
     },
+    "auto_discovery": {"enabled": "true"},
 }
 _MACHINES = 3
 
@@ -115,17 +120,21 @@ class Site(Environment):
         return ask.delete(url).status_code in (204, 404)
 
 
+@functools.cache
+def _wheel() -> pathlib.Path:
+    """Return Ingot's wheel, built once in this process."""
+    work = tempfile.TemporaryDirectory(prefix="ingot-wheel-")
+    atexit.register(work.cleanup)
+    return environments.build_wheel(pathlib.Path(work.name))
+
+
 class Laptop(Environment):
     """An empty directory, a Python, and Ingot's wheel."""
-
-    def _setUp(self) -> None:
-        self._work = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self._wheel = environments.build_wheel(self._work)
 
     def open(self, directory: pathlib.Path) -> Shell:
         home = directory / "home"
         home.mkdir()
-        (home / self._wheel.name).symlink_to(self._wheel)
+        (home / _wheel().name).symlink_to(_wheel())
         variables = {
             "HOME": str(home),
             "PATH": f"{self._python(directory)}:{_PATH}",
@@ -143,7 +152,18 @@ class Laptop(Environment):
         return programs
 
 
-ENVIRONMENTS: dict[str, type[Environment]] = {"site": Site, "laptop": Laptop}
+class Systemd(Environment):
+    """A Debian of its own that has booted, with systemd and a network without neighbors: a new one for each page."""
+
+    def open(self, directory: pathlib.Path) -> Shell:
+        server = self.useFixture(debian.Debian())
+        server.offer(_wheel())
+        place = server.root / "var" / "tmp" / "typed"
+        place.mkdir()
+        return Shell(place, os.environ, start=server.enter(), seen_as="/var/tmp/typed")
+
+
+ENVIRONMENTS: dict[str, type[Environment]] = {"site": Site, "laptop": Laptop, "systemd": Systemd}
 """By the names that pages use. Commands of ``elsewhere`` are not typed: the comment says why."""
 
 MOST_UNTYPED = 7
