@@ -80,20 +80,34 @@ def run(
     :raises BuildError: it failed, with the end of what it said; or it is not installed.
     """
     words = [str(word) for word in command]
-    # Users without privileges have no /usr/sbin in their path, and build all the same.
-    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-    environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": str(EPOCH), "PATH": path, **(env or {})}
+    environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": str(EPOCH), "PATH": search_path(), **(env or {})}
     try:
         with output.open("wb") if output else contextlib.nullcontext(subprocess.PIPE) as stream:
-            done = subprocess.run(
-                words, input=content, stdout=stream, stderr=subprocess.PIPE, env=environment, check=False
+            process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=stream, stderr=subprocess.PIPE, env=environment
             )
+            said, complained = _communicate(process, content)
     except FileNotFoundError as error:
         raise BuildError(f"{words[0]} is not installed") from error
-    if done.returncode:
-        said = (done.stderr or done.stdout or b"").decode(errors="replace").strip()[-2000:]
-        raise BuildError(f"{' '.join(words)[:300]} failed with status {done.returncode}:\n{said}")
-    return (done.stdout or b"").decode(errors="replace")
+    if process.returncode:
+        reason = (complained or said or b"").decode(errors="replace").strip()[-2000:]
+        raise BuildError(f"{' '.join(words)[:300]} failed with status {process.returncode}:\n{reason}")
+    return (said or b"").decode(errors="replace")
+
+
+def _communicate(process: subprocess.Popen[bytes], content: bytes) -> tuple[bytes | None, bytes]:
+    """Return the output of a process. One that is not awaited to its end is stopped, and may tidy up."""
+    try:
+        return process.communicate(content)
+    except BaseException:
+        process.terminate()
+        process.communicate()
+        raise
+
+
+def search_path() -> str:
+    """Return where programs are: also in ``/usr/sbin``, which users without privileges have not in their path."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 def settle_times(tree: Path) -> None:

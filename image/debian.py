@@ -7,7 +7,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from ingot.image.builds import BuildError, run
+from ingot.image.builds import BuildError, run, search_path
 from ingot.image.order import SUITE, Architecture, Order
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -25,7 +25,6 @@ _PROGRAMS = {
 _NOT_UNPACKED = ("doc", "info", "locale", "man")
 _DOWNLOADS = "var/tmp/packages"
 _DOWNLOAD = (Path(__file__).parent / "download.sh").read_text()
-_SEARCHED = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 def check_host(architecture: Architecture) -> None:
@@ -33,7 +32,7 @@ def check_host(architecture: Architecture) -> None:
 
     :raises BuildError: something is missing; the message says how it is installed.
     """
-    missing = {package for program, package in _PROGRAMS.items() if not shutil.which(program, path=_SEARCHED)}
+    missing = {package for program, package in _PROGRAMS.items() if not shutil.which(program, path=search_path())}
     if not _KEYRING.exists():
         missing.add("debian-archive-keyring")
     if missing:
@@ -54,7 +53,7 @@ def _check_namespaces() -> None:
         for path in files
         if not path.exists() or not any(line.startswith((f"{user}:", f"{os.geteuid()}:")) for line in _lines(path))
     ]
-    if lacks or not shutil.which("newuidmap", path=_SEARCHED):
+    if lacks or not shutil.which("newuidmap", path=search_path()):
         raise BuildError(
             f"without root, {user} needs the package uidmap and ranges of ids in /etc/subuid and /etc/subgid: apt-get "
             f"install uidmap; usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}. Or build as root"

@@ -1,6 +1,8 @@
 """What is built is kept, and found by what it was made from."""
 
 import os
+import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -68,6 +70,13 @@ class BuildsTest(testtools.TestCase):
         error = self.assertRaises(builds.BuildError, builds.run, "sh", "-c", "echo no such suite >&2; exit 3")
         self.assertIn("failed with status 3:\nno such suite", str(error))
         self.assertRaisesRegex(builds.BuildError, "no-such-tool is not installed", builds.run, "no-such-tool")
+
+    def test_a_command_may_tidy_up_when_its_build_is_stopped(self) -> None:
+        tidied = self.place / "tidied"
+        self.addCleanup(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, lambda *_: sys.exit(1)))
+        script = f"trap 'touch {tidied}; exit' TERM; sleep 0.2; kill -TERM {os.getpid()}; while :; do sleep 0.01; done"
+        self.assertRaises(SystemExit, builds.run, "sh", "-c", script)
+        self.assertTrue(tidied.exists())
 
     def test_new_files_get_a_fixed_time_and_old_ones_keep_theirs(self) -> None:
         old, new = self.write("old", ""), self.write("new", "")

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import unittest.mock
 
 import fixtures
 import testtools
@@ -101,11 +100,10 @@ class Build(CommandCase):
             self.assertRegex(err, f"^ingot-image: {re.escape(str(output))}.*({said})")
 
     def test_a_host_that_lacks_programs_gets_their_packages_named(self) -> None:
-        nowhere = unittest.mock.patch("ingot.image.debian._SEARCHED", str(self.place))
-        with nowhere:
-            status, _, err = self.run_command("build", "--profile", "small", "--output", self.place / "www")
+        self.useFixture(fixtures.EnvironmentVariable("PATH", str(self.place)))
+        status, _, err = self.run_command("build", "--profile", "small", "--output", self.place / "www")
         self.assertEqual(1, status)
-        self.assertIn("apt-get install apt cpio dpkg kmod mmdebstrap tar zstd", err)
+        self.assertRegex(err, "this computer lacks packages: apt-get install apt cpio .*mmdebstrap tar zstd\n")
         self.assertEqual([], os.listdir(self.place / "cache" / "agent-images"))
         self.assertFalse((self.place / "www").exists())
 
