@@ -209,6 +209,16 @@ API_THREADS = scraped_gauge(
 )
 API_WAITING = scraped_gauge(Part.API, "ingot_api_requests_waiting", "Requests that have arrived and wait for a thread.")
 
+BOOT_SCRIPTS = counter(
+    Part.API, "ingot_boot_scripts_total",
+    "Scripts and configurations that boot loaders fetched, by loader and by what the machine boots.",
+    "loader", "boots",
+)  # fmt: skip
+DISCOVERED = counter(
+    Part.API, "ingot_discovered_machines_total", "Inventories of machines that are not enrolled: kept, or refused.",
+    "outcome",
+)  # fmt: skip
+
 # The site, as the database knows it
 
 NODES = scraped_gauge(
@@ -297,6 +307,9 @@ TIMER_ENDED = gauge(
 
 # Flows and their steps
 
+BOOT_RETRIES = counter(
+    Part.CONDUCTOR, "ingot_boot_retries_total", "Machines that were restarted because their agent had not called."
+)
 FLOWS = counter(
     Part.CONDUCTOR, "ingot_flows_total", "Flows that ended: deployments, cleanings and others, by outcome.",
     "flow", "outcome",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from oslo_log import log
 
-from ingot.common import clock, context, errors, states
+from ingot.common import clock, context, errors, metrics, states
 from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
@@ -71,6 +71,7 @@ def request_restart(task: Task) -> None:
         *(node.uuid, task.conf.pxe.boot_retry_timeout),
     )
     get_interface(task, BootInterface).repeat_network_boot(task)
+    metrics.BOOT_RETRIES.inc()
     session.forget_connection(task)
     task.set(
         driver_internal_info={**task.node.driver_internal_info, _RETRIED: clock.iso(clock.now())},

@@ -16,7 +16,7 @@ from ingot.api.agents import boot_kernel, boot_scripts, discovery
 from ingot.api.web import fields
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Param, Plain, operation
-from ingot.common import errors, iscsi
+from ingot.common import errors, iscsi, metrics
 from ingot.db import boots, inventory, models, nodes, ports, volumes
 
 LOG = log.getLogger(__name__)
@@ -41,6 +41,7 @@ def ipxe(call: Call, mac: str) -> Reply:
     node = _find_node(call, mac)
     target = node.boot_config.get("target", "") if node is not None else ""
     if node is not None and target in _BY_IPXE:
+        metrics.BOOT_SCRIPTS.labels("ipxe", target).inc()
         return Reply(_BY_IPXE[target](call, node))
     return _show(call, "ipxe", node, mac)
 
@@ -94,8 +95,11 @@ def _show(call: Call, loader: str, node: models.Node | None, mac: str) -> Reply:
     config = node.boot_config
     boots.note_script(call.db, node)
     _log_script(call, node)
-    if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
+    target = config.get("target", "")
+    if target not in ("ramdisk", "instance") or not config.get("kernel"):
+        metrics.BOOT_SCRIPTS.labels(loader, "disk").inc()
         return Reply(boot_scripts.LOADERS[loader].disk)
+    metrics.BOOT_SCRIPTS.labels(loader, target).inc()
     return Reply(boot_kernel.render(call.conf, loader, config, mac))
 
 
@@ -105,8 +109,10 @@ def _show_unknown(call: Call, loader: str, mac: str) -> str:
     # A port of a node without pxe_enabled is known: its machine may have a user.
     if found is not None and not inventory.find_foreign_addresses(call.db, None, [_write_mac(mac)]):
         LOG.info("No port has MAC address %.40r: the machine at %s is discovered", mac, call.where)
+        metrics.BOOT_SCRIPTS.labels(loader, "discovery").inc()
         return boot_kernel.render(call.conf, loader, found, mac)
     LOG.info("No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, call.where)
+    metrics.BOOT_SCRIPTS.labels(loader, "unknown").inc()
     return boot_kernel.render_unknown(call.conf, loader)
 
 

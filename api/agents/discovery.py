@@ -10,7 +10,7 @@ from oslo_log import log
 
 from ingot.api.agents import inventories
 from ingot.api.web.call import Call
-from ingot.common import boot_files, errors
+from ingot.common import boot_files, errors, metrics
 from ingot.common.conf import opts
 from ingot.common.json_types import BootConfig, Json
 from ingot.db import inbox
@@ -86,6 +86,8 @@ def receive(call: Call, body: Json, addresses: tuple[str, ...]) -> str:
         uuid = inbox.record(call.db, addresses, found, options.max_entries)
     except errors.Conflict as exc:
         LOG.warning("A machine at %s, with MAC address %s, is not kept: %s", call.where, addresses[0], exc.message)
+        metrics.DISCOVERED.labels("refused").inc()
         raise
+    metrics.DISCOVERED.labels("kept").inc()
     LOG.info("Inbox: the machine at %s, with MAC address %s, is entry %s", call.where, addresses[0], uuid)
     return uuid
