@@ -21,8 +21,8 @@ from ingot.common import errors
 
 LOG = log.getLogger(__name__)
 
-_CAPABILITIES = ("net_admin", "net_bind_service", "net_raw")
-_CAPABILITY_BITS = (12, 10, 13)  # <linux/capability.h>
+_CAPABILITIES = {"net_admin": 12, "net_bind_service": 10, "net_raw": 13}
+"""What DHCP and TFTP need, with the numbers of <linux/capability.h>."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds before dnsmasq is started again: twice as long after each time, until it has run for a while."""
@@ -79,28 +79,25 @@ def build_command(settings: Settings) -> list[str]:
     if missing := [name for name, place in found.items() if place is None]:
         packages = ", ".join(programs[name] for name in missing)
         raise errors.ConfigurationError(f"There is no {' and no '.join(missing)} here: install Debian's {packages}.")
-    own = _list_privileges(settings)
-    given = [f"+{name}" for name in _CAPABILITIES]
-    limits = [f"--{which}-caps={','.join(['-all', *given])}" for which in ("inh", "ambient")]
-    if os.geteuid() == 0:
-        limits.append(f"--bounding-set={','.join(['-all', *given])}")
-    confine = [str(found["setpriv"]), *own, *limits, "--no-new-privs", "--pdeathsig=KILL"]
+    confine = [str(found["setpriv"]), *_list_privileges(settings), "--no-new-privs", "--pdeathsig=KILL"]
     return [*confine, str(found["dnsmasq"]), "--keep-in-foreground", f"--conf-file={settings.directory}/dnsmasq.conf"]
 
 
 def _list_privileges(settings: Settings) -> list[str]:
-    """Return what makes a process of root one of the user for dnsmasq.
+    """Return what makes a process of root one of the user for dnsmasq that has what DHCP needs, and nothing else.
 
-    :raises ConfigurationError: this process is another user's, and has not what DHCP needs.
+    One of another user hands on what it has itself, by its ambient set (capabilities(7)).
+
+    :raises ConfigurationError: it has not what DHCP needs.
     """
     if os.geteuid() == 0:
         user = _find_user(settings.user)
-        return [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+        given = ",".join(["-all", *(f"+{name}" for name in _CAPABILITIES)])
+        limits = [f"--{which}={given}" for which in ("inh-caps", "ambient-caps", "bounding-set")]
+        return [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *limits]
     lines = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
-    held = int(lines["CapPrm"], 16) & int(lines["CapInh"], 16)
-    if lacking := [
-        f"CAP_{name.upper()}" for name, bit in zip(_CAPABILITIES, _CAPABILITY_BITS, strict=True) if not held >> bit & 1
-    ]:
+    held = int(lines["CapAmb"], 16)
+    if lacking := [f"CAP_{name.upper()}" for name, bit in _CAPABILITIES.items() if not held >> bit & 1]:
         raise errors.ConfigurationError(
             f"ingot-boot lacks {', '.join(lacking)}, which DHCP needs. Its unit of systemd gives them "
             "(AmbientCapabilities=); by hand, start it as root: dnsmasq then runs as [boot_services] user."
