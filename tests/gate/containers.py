@@ -30,6 +30,10 @@ class Store(fixtures.Fixture):  # type: ignore[misc]
         self.addCleanup(environments.run, "rm", "-rf", place)
         self.addCleanup(self.run, "rm", "--all")
 
+    def command(self, *words: str) -> list[str]:
+        """Return a command of buildah."""
+        return [*self._command, *words]
+
     def run(self, *words: str | pathlib.Path) -> str:
         """Return what a command of buildah prints."""
         return environments.run(*self._command, *words, timeout=BUILD_S).strip()

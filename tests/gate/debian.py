@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -81,6 +82,18 @@ def wheels() -> pathlib.Path:
         environments.run(*pip, *options, *names, _BUILDER, timeout=_BUILD_S)
 
     return _build_once(cache() / f"wheels-{digest}", build)
+
+
+def find_in_package(package: str, path: str) -> pathlib.Path:
+    """Return a file of a Debian package, which is not installed."""
+
+    def build(unfinished: pathlib.Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="ingot-package-") as place:
+            environments.run("apt-get", "download", "-q", package, timeout=_BUILD_S, cwd=place)
+            (archive,) = pathlib.Path(place).glob("*.deb")
+            environments.run("dpkg-deb", "--extract", archive, unfinished)
+
+    return _build_once(cache() / f"package-{package}", build) / path
 
 
 class Debian(fixtures.Fixture):  # type: ignore[misc]

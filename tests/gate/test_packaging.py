@@ -1,6 +1,8 @@
-"""Ingot as systemd runs it: units on a Debian that has booted, of the image that the container file makes."""
+"""A server that is installed by the guides: what its units do under systemd, and the pages about running it."""
 
+import pathlib
 import re
+import tempfile
 import time
 from collections.abc import Callable
 from typing import ClassVar
@@ -8,27 +10,23 @@ from typing import ClassVar
 import testtools
 
 from tests import patience
-from tests.gate import containers, debian, environments
+from tests.gate import debian, environments
+from tests.gate.pages import shown, typed
+from tests.gate.pages.shell import Shell
 
-FILE = "packaging/container/Containerfile"
-MOST_EXPOSED = {"ingot.service": 2.0, "ingot-api.service": 2.0, "ingot-conductor.service": 2.0}
-MOST_EXPOSED |= {"ingot-boot.service": 2.5, "ingot-dbsync.service": 2.0}
+PAGES = environments.ROOT / "doc/source/operator"
+EXAMPLE = environments.ROOT / "packaging/examples/one-rack.conf"
+UNITS = environments.ROOT / "packaging/systemd"
+MOST_EXPOSED = {
+    "ingot.service": 2.0,
+    "ingot-api.service": 2.0,
+    "ingot-boot.service": 2.5,
+    "ingot-conductor.service": 2.0,
+    "ingot-dbsync.service": 2.0,
+}
 """By unit, what systemd-analyze may say of its exposure: 0 is none, 10 the most."""
 
 PATIENCE = patience.seconds(60)
-SHARED = "/opt/ingot/share/ingot"
-
-TLS = """
-mkdir -p /etc/ingot/tls && cd /etc/ingot/tls
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj /CN=ca -keyout ca.key -out ca.crt
-openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=ingot -keyout api.key -out api.csr
-printf 'subjectAltName = IP:192.0.2.10, IP:127.0.0.1' > api.ext
-openssl x509 -req -in api.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 800 -extfile api.ext -out api.crt
-cp ca.crt bmc-ca.crt
-"""
-"""What the page "TLS" has, in short."""
-
-USERS = "import bcrypt; print('admin:' + bcrypt.hashpw(b'admin', bcrypt.gensalt(4)).decode())"
 
 CONTROLLER = """
 [DEFAULT]
@@ -47,14 +45,29 @@ conductor_port = 9648
 """As three-controllers.conf, without its servers: an API and a conductor that share a database, and no broker."""
 
 ASK_ALL_THE_TIME = """
-for _ in $(seq 100); do
-    curl -sS -o /dev/null --max-time 30 http://127.0.0.1:6385/healthcheck || exit 1
+for _ in $(seq 60); do
+    curl -sS -o /dev/null --max-time 60 http://127.0.0.1:6385/healthcheck || exit 1
     sleep 0.05
 done
 """
 
+RACK = """
+sed --in-place '/^\\[api\\]/i [conductor]\\nheartbeat_interval = 1\\nheartbeat_timeout = 3\\n' /etc/ingot/ingot.conf
+systemctl restart ingot.service || return 1
+for name in rack1-u7 rack1-u8; do
+    curl -sS --fail -o /dev/null --cacert /etc/ingot/tls/ca.crt --user "admin:$(cat /root/ingot-password)" \
+        -H 'X-OpenStack-Ironic-API-Version: latest' -H 'Content-Type: application/json' \
+        --data "{\\"driver\\": \\"redfish\\", \\"name\\": \\"$name\\"}" https://192.0.2.10:6385/v1/nodes || return 1
+done
+sqlite3 /var/lib/ingot/ingot.sqlite "
+    UPDATE nodes SET provision_state = 'inspect wait' WHERE name = 'rack1-u8';
+    INSERT INTO conductors (hostname, conductor_group, online, heartbeat_at, release, rpc_version, created_at)
+        VALUES ('controller-9', '', 0, '2020-01-01 00:00:00', '0.3.0', '1.0', '2020-01-01 00:00:00')"
+"""
+"""What the page on backups takes for granted: two machines, one of which is being inspected, and a lost conductor."""
 
-class Units(testtools.TestCase):
+
+class Installed(testtools.TestCase):
     """One server for all tests; each starts what it needs, and stops it."""
 
     server: ClassVar[debian.Debian]
@@ -62,28 +75,29 @@ class Units(testtools.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        store = cls.enterClassContext(containers.Store())
-        store.add_base()
-        store.build(environments.ROOT, FILE, debian.wheels(), "localhost/ingot")
-        cls.store = store
-        cls.server = cls.enterClassContext(debian.Debian(store.mount(store.create("localhost/ingot"))))
-        run = cls.server.run
-        run("userdel", "ingot")  # on a server, systemd-sysusers makes the user
-        for folder in ("systemd/system", "sysusers.d", "tmpfiles.d"):
-            run("sh", "-c", f"install -D -m 0644 -t /etc/{folder} {SHARED}/{folder.partition('/')[0]}/*")
-        run("systemd-sysusers")
-        run("ip", "address", "add", "192.0.2.10/24", "dev", "lo")
-        run("sh", "-ec", TLS)
-        cls.server.write("/etc/ingot/htpasswd", run("/opt/ingot/bin/python", "-c", USERS))
-        run("chown", "-R", "ingot:ingot", "/var/lib/ingot", "/var/log/ingot", "/run/ingot")
-        cls.hasten("ingot.service", "ingot-api.service")
-
-    @classmethod
-    def hasten(cls, *units: str) -> None:
-        """Have stuck services found soon."""
-        for unit in units:
+        cls.server = cls.enterClassContext(debian.Debian())
+        with tempfile.TemporaryDirectory(prefix="ingot-wheel-") as place:
+            cls.server.offer(environments.build_wheel(pathlib.Path(place)))
+        cls.type("install")
+        cls.server.write("/mnt/rack.bash", RACK)
+        for unit in ("ingot.service", "ingot-api.service"):  # stuck services are to be found soon
             cls.server.write(f"/etc/systemd/system/{unit}.d/soon.conf", "[Service]\nWatchdogSec=6\nRestartSec=1\n")
         cls.server.run("systemctl", "daemon-reload")
+        cls.server.run("systemctl", "disable", "--now", "ingot.service")
+
+    @classmethod
+    def type(cls, page: str) -> None:
+        """Type the commands of a page, as root."""
+        place = cls.server.root / "typed" / page
+        place.mkdir(parents=True)
+        with Shell(place, {"PATH": "/usr/sbin:/usr/bin"}, start=cls.server.enter(), seen_as=f"/typed/{page}") as shell:
+            text = (PAGES / f"{page}.rst").read_text()
+            for command in (one for section in typed.read(text) for one in section.commands):
+                status, printed = shell.run(command.text)
+                missing = shown.find_difference(command.shown, printed)
+                if status != command.status or missing:
+                    log = cls.server.ask("journalctl", "--no-pager", "--lines=40")
+                    raise AssertionError(f"{page}.rst:{command.line}: {status}, {missing}\n{printed}\n{log}")
 
     def configure(self, text: str) -> None:
         self.server.write("/etc/ingot/ingot.conf", text)
@@ -94,6 +108,9 @@ class Units(testtools.TestCase):
         self.addCleanup(self.server.run, "systemctl", "reset-failed")
         self.addCleanup(self.server.run, "systemctl", "stop", *units)
         self.server.run("systemctl", "start", *units, timeout=patience.seconds(120))
+
+    def run_as_service(self, *command: str) -> str:
+        return self.server.run("runuser", "-u", "ingot", "--", *command)
 
     def show(self, unit: str, name: str) -> str:
         return self.server.run("systemctl", "show", unit, f"--property={name}", "--value").strip()
@@ -109,8 +126,25 @@ class Units(testtools.TestCase):
                 raise AssertionError(f"{what}\n{self.server.ask('journalctl', '--no-pager', '--lines=60')}")
             time.sleep(0.2)
 
-    def test_what_is_installed_is_valid_and_confined(self) -> None:
-        units = sorted(path.name for path in (environments.ROOT / "packaging/systemd").glob("ingot*"))
+    # Pages
+
+    def test_the_page_on_tls(self) -> None:
+        self.type("tls")
+
+    def test_the_page_on_firewalls(self) -> None:
+        self.addCleanup(self.server.run, "nft", "delete", "table", "inet", "ingot")
+        self.type("firewall")
+        self.server.run("nft", "--file", "/etc/ingot.nft")  # once more
+
+    def test_the_page_on_backups(self) -> None:
+        self.configure(EXAMPLE.read_text())
+        self.addCleanup(self.server.run, "systemctl", "stop", "ingot.service")
+        self.type("backup")
+
+    # Units
+
+    def test_units_are_valid_and_confined(self) -> None:
+        units = sorted(path.name for path in UNITS.glob("ingot*"))
         self.assertEqual("", self.server.run("systemd-analyze", "verify", *units))
         for unit, most in MOST_EXPOSED.items():
             judged = self.server.run("systemd-analyze", "security", "--no-pager", unit)
@@ -119,21 +153,20 @@ class Units(testtools.TestCase):
             self.assertLessEqual(float(found[1]), most, judged)
         self.assertEqual(set(MOST_EXPOSED), {unit for unit in units if unit.endswith(".service")})
 
-    def test_one_rack(self) -> None:
-        self.configure((environments.ROOT / "packaging/examples/one-rack.conf").read_text())
+    def test_one_server(self) -> None:
+        self.configure(EXAMPLE.read_text())
         self.assertEqual("750 root ingot", self.server.run("stat", "--format=%a %U %G", "/etc/ingot").strip())
         self.start("ingot.service")
         ask = ("curl", "-sS", "--cacert", "/etc/ingot/tls/ca.crt", "https://192.0.2.10:6385/healthcheck")
-        self.assertEqual(
-            {"OK", "conductor: OK", "database: OK", "message bus: OK"}, set(self.server.run(*ask).splitlines())
-        )
+        parts = self.server.run(*ask).splitlines()
+        self.assertEqual("OK", parts[0])
+        self.assertEqual(set(), {"conductor: OK", "database: OK", "message bus: OK"} - set(parts))
         refused = self.server.run(*ask[:-1], "-o/dev/null", "-w%{http_code}", "https://192.0.2.10:6385/v1/nodes")
         self.assertEqual("401", refused)
+        self.assertIn("ingot_", self.server.run("curl", "-sS", "http://127.0.0.1:9638/metrics"))
         self.server.run("systemctl", "reload", "ingot.service")
         self.eventually(lambda: "certificate of the API was read again" in self.said("ingot.service"), "it reloads")
-        self.assertIn("ingot_", self.server.run("curl", "-sS", "http://127.0.0.1:9638/metrics"))
-        before = self.show("ingot.service", "MainPID")
-        self.server.run("kill", "-STOP", before)
+        self.server.run("kill", "-STOP", self.show("ingot.service", "MainPID"))
         self.eventually(lambda: self.show("ingot.service", "NRestarts") == "1", "the watchdog ends what is stuck")
         self.eventually(lambda: self.show("ingot.service", "ActiveState") == "active", "it runs again")
         self.server.run("systemctl", "stop", "ingot.service")
@@ -147,22 +180,23 @@ class Units(testtools.TestCase):
 
     def test_a_controller(self) -> None:
         self.configure(CONTROLLER)
-        self.server.run("runuser", "-u", "ingot", "--", "/opt/ingot/bin/ingot-dbsync", "add_key")
+        self.run_as_service("ingot-dbsync", "add_key")
         self.start("ingot-dbsync.service", "ingot-api.socket", "ingot-api.service", "ingot-conductor.service")
         self.assertIn("OK", self.server.run("curl", "-sS", "http://127.0.0.1:9648/healthcheck"))
         self._restart_without_a_refusal()
-        self._stop_a_worker()
+        self._freeze_a_worker()
         self._kill_the_conductor()
 
     def _restart_without_a_refusal(self) -> None:
         """Restart the API while clients ask all the time: their connections wait in the socket of systemd."""
         self.server.write("/root/ask", ASK_ALL_THE_TIME)
+        self.addCleanup(self.server.run, "systemctl", "stop", "clients.service")
         self.server.run("systemd-run", "--unit=clients", "--property=RemainAfterExit=yes", "sh", "/root/ask")
         self.server.run("systemctl", "restart", "ingot-api.service", timeout=PATIENCE)
-        self.eventually(lambda: self.show("clients", "SubState") != "running", "clients end")
-        self.assertEqual("exited", self.show("clients", "SubState"), self.said("clients"))
+        self.eventually(lambda: self.show("clients.service", "SubState") != "running", "clients end")
+        self.assertEqual("exited", self.show("clients.service", "SubState"), self.said("clients.service"))
 
-    def _stop_a_worker(self) -> None:
+    def _freeze_a_worker(self) -> None:
         """Freeze one process of the API: the supervisor replaces it, and the service goes on."""
         supervisor = self.show("ingot-api.service", "MainPID")
         worker, *others = self.server.run("pgrep", "--parent", supervisor).split()
@@ -174,25 +208,15 @@ class Units(testtools.TestCase):
 
     def _kill_the_conductor(self) -> None:
         """Kill the conductor: its witness tells the others before systemd starts another one."""
-        self.server.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", "ingot-conductor.service")
-        self.eventually(lambda: "has died; the others take over" in self.said("ingot-conductor.service"), "it is noted")
-        self.eventually(lambda: self.show("ingot-conductor.service", "NRestarts") == "1", "it starts again")
-        self.eventually(lambda: self.show("ingot-conductor.service", "SubState") == "running", "it is ready again")
-        listed = self.server.run("runuser", "-u", "ingot", "--", "/opt/ingot/bin/ingot-conductor", "list")
-        self.assertRegex(listed, "controller-1 .* online")
-
-    def test_the_firewall_lets_this_host_and_no_stranger_in(self) -> None:
-        file = f"{SHARED}/nftables/ingot.nft"
-        self.server.run("nft", "--check", "--file", file)
-        for _twice in range(2):
-            self.server.run("nft", "--file", file)
-        self.addCleanup(self.server.run, "nft", "delete", "table", "inet", "ingot")
-        rules = self.server.run("nft", "list", "table", "inet", "ingot")
-        for part in ("policy drop", "tcp dport 6385 accept", "udp dport { 67, 69, 4011 } accept"):
-            self.assertIn(part, rules)
+        unit = "ingot-conductor.service"
+        self.server.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", unit)
+        self.eventually(lambda: "has died; the others take over" in self.said(unit), "its witness notes the death")
+        self.eventually(lambda: self.show(unit, "NRestarts") == "1", "it starts again")
+        self.eventually(lambda: self.show(unit, "SubState") == "running", "it is ready again")
+        self.assertRegex(self.run_as_service("ingot-conductor", "list"), r"controller-1 .*\bonline")
 
     def test_logs_in_files_are_rotated(self) -> None:
-        self.server.run("cp", f"{SHARED}/logrotate/ingot", "/etc/logrotate.d/ingot")
+        self.server.run("cp", "/opt/ingot/share/ingot/logrotate/ingot", "/etc/logrotate.d/ingot")
         self.server.write("/var/log/ingot/ingot.log", "a line\n", 0o640)
         self.server.run("chown", "ingot:ingot", "/var/log/ingot/ingot.log")
         self.server.run("logrotate", "--force", "/etc/logrotate.d/ingot")
