@@ -50,17 +50,21 @@ def look_up_by_bmc(db: Database, addresses: Collection[str]) -> models.Node | No
     :returns: None if there is none, or if several have.
     """
     found = [
-        node
-        for node in db.read_all(models.Node, _UNDER_INSPECTION)
+        node.uuid
+        for node in db.read_all(models.Node, _BOOTED_BY_OTHERS)
         if not set(addresses).isdisjoint(node.driver_internal_info.get(BMC_ADDRESSES, ()))
     ]
-    return found[0] if len(found) == 1 else None
+    return look_up(db, found[0], ()) if len(found) == 1 else None
 
 
 BMC_ADDRESSES = "inspected_bmc_addresses"
 """Key of ``driver_internal_info``: addresses of the BMC, while an agent inspects that Ingot did not boot."""
 
-_UNDER_INSPECTION = _FOR_LOOKUP.where(_NODES.c.provision_state.in_((states.INSPECTING, states.INSPECTWAIT)))
+_BOOTED_BY_OTHERS = sa.select(_NODES.c.uuid, _NODES.c.driver_internal_info).where(
+    _NODES.c.provision_state.in_((states.INSPECTING, states.INSPECTWAIT)),
+    # Mostly there is none, and anyone may ask.
+    sa.type_coerce(_NODES.c.driver_internal_info, sa.Text).like(f"%{BMC_ADDRESSES}%"),
+)
 
 
 def issue_token(db: Database, node: models.Node, address: str, lifetime: float) -> str | None:
