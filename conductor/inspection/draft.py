@@ -59,7 +59,8 @@ class Draft:
         self.traits = set(task.traits)
         self.inventory: Json = found.inventory
         self.plugin_data: Json = copy.deepcopy(found.plugin_data)
-        self.serials_before: list[str] | None = task.node.request.get("serials_before")
+        serials = task.node.request.get("serials_before")
+        self.serials_before: list[str] | None = serials if isinstance(serials, list) else None
         self._removed: list[int] = []
         self._before = {port["id"]: copy.deepcopy(port) for port in self.ports}
 

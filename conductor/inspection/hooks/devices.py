@@ -16,6 +16,7 @@ from ingot.conductor.inspection.draft import Draft
 from ingot.conductor.inspection.hooks.base import InspectionHook
 
 _ALIAS = "[inspector] pci_device_alias"
+_ALIAS_KEYS = ("vendor_id", "product_id", "name")
 _ACCELERATORS = "[inspector] known_accelerators"
 _MOST_ACCELERATORS = 256
 
@@ -56,16 +57,19 @@ class PCIDevices(InspectionHook):
 
 
 def _parse_alias(entry: str) -> tuple[tuple[str, str], str]:
+    """Return the numbers of vendor and product, and the name for devices that have them.
+
+    :raises ConfigurationError: the entry has another form.
+    """
     try:
         parsed = json.loads(entry)
     except ValueError:
         parsed = None
-    names = ("vendor_id", "product_id", "name")
-    texts = [parsed.get(name) for name in names] if isinstance(parsed, dict) and set(parsed) == set(names) else [None]
-    if not all(isinstance(text, str) and text for text in texts):
+    given = parsed if isinstance(parsed, dict) else {}
+    vendor, product, name = (str(given.get(key) or "") for key in _ALIAS_KEYS)
+    if set(given) != set(_ALIAS_KEYS) or not (vendor and product and name):
         allowed = 'It must be as {"vendor_id": "10de", "product_id": "1eb8", "name": "t4"}.'
         raise errors.ConfigurationError(option=_ALIAS, value=entry, allowed=allowed)
-    vendor, product, name = texts
     return (vendor, product), name
 
 

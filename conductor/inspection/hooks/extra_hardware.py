@@ -1,5 +1,7 @@
 """The hook for what the agent's collector extra-hardware finds, of each part of a machine."""
 
+from typing import TypeGuard
+
 from oslo_log import log
 
 from ingot.common.json_types import Json
@@ -23,7 +25,7 @@ class ExtraHardware(InspectionHook):
         data, is_strict = draft.plugin_data.get("data"), self.conf.inspector.extra_hardware_strict
         if data is None:
             return
-        records = data if isinstance(data, list) else [None]
+        records: list[object] = data if isinstance(data, list) else [None]
         good = [one for one in records if _is_record(one)]
         left_out = len(records) - len(good)
         if left_out:
@@ -34,7 +36,7 @@ class ExtraHardware(InspectionHook):
             del draft.plugin_data["data"]
 
 
-def _is_record(one: object) -> bool:
+def _is_record(one: object) -> TypeGuard[list[object]]:
     return isinstance(one, list) and len(one) >= _SIZE and all(isinstance(name, str) for name in one[:3])
 
 

@@ -1,5 +1,6 @@
 """Finds and makes the inspection hooks that are enabled."""
 
+import functools
 from collections.abc import Iterator
 
 from oslo_config import cfg
@@ -28,9 +29,8 @@ class Hooks:
         for entry_point in entry_points.select(source, GROUP, _OPTION, names, refusals):
             with refusals.collect():
                 hook = entry_points.load(entry_point, _OPTION, InspectionHook)
-                found[entry_point.name] = entry_points.construct(
-                    lambda made=hook: made(conf), _OPTION, entry_point.name
-                )
+                make = functools.partial(hook, conf)
+                found[entry_point.name] = entry_points.construct(make, _OPTION, entry_point.name)
         for number, name in enumerate(names):
             lacking = set(found[name].dependencies) - set(names[:number]) if name in found else ()
             if lacking:
