@@ -30,7 +30,7 @@ class Giver:
     """Makes rows of Ironic from those of Ingot.
 
     :param target: Ironic's database.
-    :param replaced: what the import was told to replace.
+    :param replaced: what the import replaced.
     :param report: gets what Ironic's release has no place for.
     """
 

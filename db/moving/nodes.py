@@ -195,7 +195,7 @@ def _give_agent(row: Row, info: Row) -> Row:
 
 
 def _restore(row: Row, theirs: Kept, replaced: Replacements) -> Row:
-    """Return what Ironic's node keeps: what was replaced on the way here, and what nobody has read here since."""
+    """Return what Ironic's node keeps: what was replaced on the way here, and what was never read here."""
     kept = {
         name: theirs[name]
         for name in REPLACEABLE
