@@ -9,6 +9,7 @@ from ingot.common import metrics
 from tests import metric_values
 
 FEW_VALUES = {
+    "boots": "what a boot script boots",
     "check": "parts of a process",
     "conductor": "conductors of a site",
     "driver": "hardware types that are enabled",
@@ -16,6 +17,7 @@ FEW_VALUES = {
     "flow": "flows",
     "interface": "kinds of interfaces",
     "kind": "ways to use the database",
+    "loader": "boot loaders that Ingot serves",
     "maintenance": "true and false",
     "method": "methods of HTTP, or of RPC",
     "outcome": "ends that something can have",
