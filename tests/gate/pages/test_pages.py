@@ -88,6 +88,12 @@ class AllPagesTest(testtools.TestCase):
                 wrong += [f"{page.relative_to(ROOT)}: {name}" for name in names - {ELSEWHERE, *ENVIRONMENTS}]
         self.assertEqual([], wrong)
 
+    def test_commands_that_another_test_types_are_typed_there(self) -> None:
+        for page in pages():
+            for section in typed.read(page.read_text()):
+                if found := TYPED_BY.match(section.reason or ""):
+                    self.assertIn(page.stem, (ROOT / found[1]).read_text(), found[1])
+
     def test_few_commands_are_not_typed_and_each_says_why(self) -> None:
         found = collections.Counter(
             section.reason
