@@ -85,15 +85,11 @@ def _list_client(settings: Settings, client: Client, is_proxy: bool) -> Iterator
         {tags: default} if default == signed else {f"{tags},tag:!{SIGNED}": default, f"{tags},tag:{SIGNED}": signed}
     )
     for chosen, file in choices.items():
-        yield f"dhcp-boot={chosen},{_place(settings, client, file)}"
+        yield f"dhcp-boot={chosen},{settings.locate(client, file)}"
         if is_proxy and not client.by_http:
             yield from (f"pxe-service={chosen},{code},Ingot,{file}" for code in client.codes)
     if client.by_http:  # the firmware takes no answer that does not say so
         yield f"dhcp-option-force=tag:{client.tag},60,HTTPClient"
-
-
-def _place(settings: Settings, client: Client, file: str) -> str:
-    return f"{settings.api}/boot/loaders/{file}" if client.by_http else file
 
 
 def list_needed(chain: str) -> list[str]:

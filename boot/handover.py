@@ -9,7 +9,7 @@ from typing import Any
 
 from ingot.boot import dnsmasq
 from ingot.boot.settings import Settings
-from ingot.common.boot_loaders import CLIENTS, Client
+from ingot.common.boot_loaders import CLIENTS
 
 _TFTP = "/srv/tftp"
 
@@ -27,11 +27,6 @@ def _write_dnsmasq(settings: Settings) -> str:
     return "\n".join([*_introduce(settings, "#"), *dnsmasq.list_boot(settings._replace(networks=())), ""])
 
 
-def _place(settings: Settings, client: Client) -> str:
-    file = client.file(settings.chain)
-    return f"{settings.api}/boot/loaders/{file}" if client.by_http else file
-
-
 def _write_kea(settings: Settings) -> str:
     """Return client classes of Kea, whose expressions know options by their numbers."""
     is_ipxe = "option[175].exists or substring(option[77].hex,0,4) == 'iPXE'"
@@ -41,7 +36,7 @@ def _write_kea(settings: Settings) -> str:
         found = {
             "name": f"ingot-{client.tag}",
             "test": f"not member('ingot-ipxe') and ({codes})",
-            "boot-file-name": _place(settings, client),
+            "boot-file-name": settings.locate(client, client.file(settings.chain)),
         }
         if client.by_http:
             found["option-data"] = [{"name": "vendor-class-identifier", "data": "HTTPClient", "always-send": True}]
@@ -59,7 +54,7 @@ def _write_dhcpd(settings: Settings) -> str:
     lines += [f'  filename "{settings.script}";']
     for client in CLIENTS:
         codes = " or ".join(f"option arch = {code}" for code in client.codes)
-        lines += [f"}} elsif {codes} {{", f'  filename "{_place(settings, client)}";']
+        lines += [f"}} elsif {codes} {{", f'  filename "{settings.locate(client, client.file(settings.chain))}";']
         if client.by_http:
             lines.append('  option vendor-class-identifier "HTTPClient";')
     return "\n".join([*lines, "}", ""])

@@ -67,6 +67,10 @@ class Settings(NamedTuple):
         """Host, and port where one is given, of the API."""
         return urlsplit(self.api).netloc
 
+    def locate(self, client: boot_loaders.Client, file: str) -> str:
+        """Return what firmware is to fetch: the URL of a loader, or its name where it comes by TFTP."""
+        return f"{self.api}/boot/loaders/{file}" if client.by_http else file
+
 
 def read(conf: cfg.ConfigOpts, needs_networks: bool = True) -> Settings:
     """Return what the options say.

@@ -7,6 +7,7 @@
 Exit status as that of services: 0 after an orderly stop, 78 when something in the configuration is to be corrected.
 """
 
+import pathlib
 import sys
 import threading
 from collections.abc import Sequence
@@ -124,6 +125,7 @@ class _Service:
 def _prepare(conf: cfg.ConfigOpts) -> tuple[settings.Settings, list[str]]:
     """Write the files of dnsmasq, and have it check them; return what it is started with."""
     found = settings.read(conf)
+    _warn(found)
     others = dnsmasq.list_others(found.chain)
     loaders = boot_loaders.find(conf, dnsmasq.list_needed(found.chain), others)
     if missing := [name for name in others if name not in loaders]:
@@ -134,6 +136,19 @@ def _prepare(conf: cfg.ConfigOpts) -> tuple[settings.Settings, list[str]]:
     server.prepare(found, loaders)
     server.check(command)
     return found, command
+
+
+def _warn(found: settings.Settings) -> None:
+    """Log what may be right only later, or for some machines."""
+    for name in found.interfaces:
+        if not pathlib.Path("/sys/class/net", name).exists():
+            LOG.warning("[boot_services] interfaces: this host has no %s now; DHCP is answered there when it has", name)
+    if found.api.startswith("https:"):
+        LOG.warning(
+            "Machines are to fetch scripts from %s: GRUB cannot, and iPXE only if it was built with the authority of "
+            "its certificate. See [service_catalog] endpoint_override",
+            found.api,
+        )
 
 
 if __name__ == "__main__":
