@@ -52,9 +52,14 @@ def look_up_by_bmc(db: Database, addresses: Collection[str]) -> models.Node | No
     found = [
         node.uuid
         for node in db.read_all(models.Node, _BOOTED_BY_OTHERS)
-        if not set(addresses).isdisjoint(node.driver_internal_info.get(BMC_ADDRESSES, ()))
+        if any(address in _list_bmcs(node) for address in addresses)
     ]
     return look_up(db, found[0], ()) if len(found) == 1 else None
+
+
+def _list_bmcs(node: models.Node) -> list[str]:
+    known = node.driver_internal_info.get(BMC_ADDRESSES)
+    return known if isinstance(known, list) else []
 
 
 BMC_ADDRESSES = "inspected_bmc_addresses"

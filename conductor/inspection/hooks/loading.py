@@ -1,6 +1,5 @@
 """Finds and makes the inspection hooks that are enabled."""
 
-import functools
 from collections.abc import Iterator
 
 from oslo_config import cfg
@@ -28,9 +27,7 @@ class Hooks:
         found: dict[str, InspectionHook] = {}
         for entry_point in entry_points.select(source, GROUP, _OPTION, names, refusals):
             with refusals.collect():
-                hook = entry_points.load(entry_point, _OPTION, InspectionHook)
-                make = functools.partial(hook, conf)
-                found[entry_point.name] = entry_points.construct(make, _OPTION, entry_point.name)
+                found[entry_point.name] = _build(entry_point, conf)
         for number, name in enumerate(names):
             lacking = set(found[name].dependencies) - set(names[:number]) if name in found else ()
             if lacking:
@@ -41,3 +38,11 @@ class Hooks:
 
     def __iter__(self) -> Iterator[InspectionHook]:
         return iter(self._hooks)
+
+
+def _build(entry_point: entry_points.EntryPoint, conf: cfg.ConfigOpts) -> InspectionHook:
+    """
+    :raises ConfigurationError: it is no hook, or refuses an option.
+    """
+    hook: type[InspectionHook] = entry_points.load(entry_point, _OPTION, InspectionHook)
+    return entry_points.construct(lambda: hook(conf), _OPTION, entry_point.name)
