@@ -26,7 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import prometheus_client
-from prometheus_client import Counter, Gauge, Histogram, Metric, core, exposition, process_collector
+from prometheus_client import Counter, Gauge, Histogram, core, exposition, process_collector
+from prometheus_client import Metric as Metric
 
 LOG = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ TABLE: dict[str, Row] = {}
 
 REGISTRY = prometheus_client.CollectorRegistry(auto_describe=False)
 
-prometheus_client.disable_created_metrics()  # a second series for each, of no use
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each, of no use
 
 _QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 """Seconds of requests and of the database."""
@@ -188,7 +189,7 @@ CONTENT_TYPE = exposition.CONTENT_TYPE_PLAIN_0_0_4
 
 def render(part: Part) -> bytes:
     """Return the metrics of a part of Ingot in the text format of Prometheus, version 0.0.4."""
-    return exposition.generate_latest(_Part(part))  # type: ignore[arg-type]
+    return exposition.generate_latest(_Part(part))
 
 
 process_collector.ProcessCollector(registry=REGISTRY)

@@ -15,6 +15,7 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
@@ -211,14 +212,14 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
             raise errors.ConfigurationError(option=f"[metrics] {names}", value=value, allowed=allowed) from exc
         return context
 
-    def process_request(self, request: socket.socket, client_address: object) -> None:
+    def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread of its own, unless too many are served already."""
         if self._slots.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
-    def process_request_thread(self, request: socket.socket, client_address: object) -> None:
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection, and end it in time."""
         end = threading.Timer(_REQUEST_S, _cut, [request])
         end.daemon = True
@@ -229,7 +230,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
             end.cancel()
             self._slots.release()
 
-    def finish_request(self, request: socket.socket, client_address: object) -> None:
+    def finish_request(self, request: Any, client_address: Any) -> None:
         """Speak TLS first where it is asked for."""
         if context := self._load_tls():
             with context.wrap_socket(request, server_side=True) as secured:
