@@ -368,9 +368,10 @@ class Refusals(MovingCase):
         self.assertIn("Ironic is running (1)", self.take_over("--dry-run"))
         self.assertIn("Ironic is running (1)", self.take_over("--while-running"))
 
-    def test_json_that_is_none(self) -> None:
-        self.ironic.add_node(1, extra="{broken")
-        self.assertIn("a row of nodes holds what is no JSON", self.refused())
+    def test_json_that_is_none_is_found_after_most_was_written(self) -> None:
+        self.ironic.add_node(1)
+        self.ironic.add("inspection_rules", id=1, uuid="u-1", actions="{broken")
+        self.assertIn("a row of inspection_rules holds what is no JSON", self.refused())
 
     def test_replacements_that_are_none(self) -> None:
         for text in ("network_interface", "network_interface=flat", "name=a:b", "driver=:b"):
