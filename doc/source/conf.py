@@ -15,6 +15,7 @@ extensions = [
     "api_reference",
     "from_program",
     "reno.sphinxext",
+    "sphinx.ext.autodoc",
     "sphinx.ext.graphviz",
 ]  # graphviz: Debian's package has the program dot
 graphviz_output_format = "svg"
@@ -22,5 +23,8 @@ root_doc = "index"
 html_theme = "furo"
 html_title = f"Ingot {release}"
 nitpicky = True
+# Docstrings name what they mean as readers of the code see it, also what has no page.
+nitpick_ignore_regex = [("py:.*", ".*")]
+autodoc_typehints = "none"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]

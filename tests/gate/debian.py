@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import fixtures
 
@@ -20,7 +20,19 @@ from tests.gate import environments
 _SUITE = "bookworm"
 _PYTHON = "3.11"
 _PACKAGES = (
-    *("ca-certificates", "curl", "dbus", "iproute2", "logrotate", "nftables", "openssl", "procps", "python3"),
+    *(
+        "ca-certificates",
+        "curl",
+        "dbus",
+        "dnsmasq-base",
+        "iproute2",
+        "ipxe",
+        "logrotate",
+        "nftables",
+        "openssl",
+        "procps",
+        "python3",
+    ),
     *("python3-venv", "sqlite3", "systemd-sysv"),
 )
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64", "manylinux_2_36_x86_64")
@@ -73,13 +85,21 @@ def wheels() -> pathlib.Path:
     setup.read_string(required.decode())
     lists = [setup["options"]["install_requires"], *(setup["options.extras_require"][name] for name in _EXTRAS)]
     names = [line.strip() for text in lists for line in text.splitlines() if line.strip()]
+    return download([*names, _BUILDER], digest)
+
+
+def download(names: Sequence[str], digest: str) -> pathlib.Path:
+    """Return a directory with wheels of some requirements and all that they require.
+
+    :param digest: part of its name.
+    """
 
     def build(unfinished: pathlib.Path) -> None:
         options = ["--only-binary=:all:", "--python-version", _PYTHON]
         for platform in _PLATFORMS:
             options += ["--platform", platform]
         pip = (sys.executable, "-m", "pip", "download", "-q", "--dest", unfinished)
-        environments.run(*pip, *options, *names, _BUILDER, timeout=_BUILD_S)
+        environments.run(*pip, *options, *names, timeout=_BUILD_S)
 
     return _build_once(cache() / f"wheels-{digest}", build)
 

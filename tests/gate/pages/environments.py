@@ -5,6 +5,7 @@ import atexit
 import functools
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 from typing import Any
@@ -88,6 +89,7 @@ class Site(Environment):
         return {
             **machines,
             "API": self._lab.url,
+            "EXAMPLE_DRIVER": str(environments.ROOT / "devstack" / "example-driver"),
             "HOME": str(home),
             "IMAGE_SHA256": self._lab.checksum,
             "IMAGE_URL": f"{self._lab.files.url}/image.raw",
@@ -155,12 +157,23 @@ class Laptop(Environment):
 class Systemd(Environment):
     """A Debian of its own that has booted, with systemd and a network without neighbors: a new one for each page."""
 
+    def _setUp(self) -> None:
+        self._servers: list[debian.Debian] = []
+
     def open(self, directory: pathlib.Path) -> Shell:
-        server = self.useFixture(debian.Debian())
+        server = debian.Debian()
+        server.setUp()
+        self._servers.append(server)
         server.offer(_wheel())
+        for one in debian.download([client.REQUIREMENTS[0]], "client").iterdir():
+            shutil.copy(one, server.root / debian.WHEELS.lstrip("/"))
         place = server.root / "var" / "tmp" / "typed"
         place.mkdir()
         return Shell(place, os.environ, start=server.enter(), seen_as="/var/tmp/typed")
+
+    def forget(self) -> None:
+        while self._servers:
+            self._servers.pop().cleanUp()
 
 
 ENVIRONMENTS: dict[str, type[Environment]] = {"site": Site, "laptop": Laptop, "systemd": Systemd}

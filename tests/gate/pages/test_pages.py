@@ -13,6 +13,7 @@ import testtools
 from tests.gate.environments import ROOT
 from tests.gate.pages import shown, typed
 from tests.gate.pages.environments import ENVIRONMENTS, MOST_UNTYPED, Environment
+from tests.gate.pages.shell import Shell
 
 SOURCE = ROOT / "doc" / "source"
 ELSEWHERE = "elsewhere"
@@ -50,16 +51,19 @@ class PagesTest(testtools.TestCase):
 
     def type(self, page: pathlib.Path) -> None:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        for number, section in enumerate(typed.read(page.read_text())):
-            if section.environment == ELSEWHERE:
-                continue
-            place = directory / f"{number}-{section.environment}"
-            place.mkdir()
-            where = environment(section.environment)
-            self.addCleanup(where.forget)
-            with where.open(place) as shell:
-                for command in section.commands:
-                    self._check(page, command, *shell.run(command.text))
+        shells: dict[str, Shell] = {}
+        for section in typed.read(page.read_text()):
+            name = section.environment
+            if name != ELSEWHERE and name not in shells:
+                shells[name] = self._open(name, directory / name)
+            for command in section.commands if name != ELSEWHERE else ():
+                self._check(page, command, *shells[name].run(command.text))
+
+    def _open(self, name: str, place: pathlib.Path) -> Shell:
+        place.mkdir()
+        where = environment(name)
+        self.addCleanup(where.forget)
+        return self.useFixture(where.open(place))
 
     def _check(self, page: pathlib.Path, command: typed.Command, status: int | None, printed: str) -> None:
         where = f"{page.relative_to(ROOT)}:{command.line}: {command.text}"
