@@ -232,7 +232,8 @@ class _Supervisor:
     ) -> None:
         _LIBC.prctl(_PR_SET_NAME, pathlib.Path(command[0]).name.encode())
         self._kind = kind
-        listener, self._lasts = shared or (None, False)
+        listener, lasts = shared or (None, False)
+        self._lasts = bool(lasts)
         self._listener = None if listener is None else socket.socket(fileno=listener)
         files = [] if listener is None else [listener]
         self._workers = [_Worker(f"{kind} {name}", command, own, files) for name, own in environments.items()]
