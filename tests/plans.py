@@ -71,12 +71,12 @@ class Reading(NamedTuple):
 
 
 @contextlib.contextmanager
-def collected(db: Database) -> Iterator[list[tuple[str, Any]]]:
-    """Collect the statements that read nodes meanwhile, with their parameters."""
+def collected(db: Database, table: str = "nodes") -> Iterator[list[tuple[str, Any]]]:
+    """Collect the statements that read a table meanwhile, with their parameters."""
     sent: list[tuple[str, Any]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
-        if statement.startswith("SELECT") and "FROM nodes" in statement:
+        if statement.startswith("SELECT") and f"FROM {table}" in statement:
             sent.append((statement, parameters))
 
     sa.event.listen(db.engine, "before_cursor_execute", note)
@@ -86,9 +86,9 @@ def collected(db: Database) -> Iterator[list[tuple[str, Any]]]:
         sa.event.remove(db.engine, "before_cursor_execute", note)
 
 
-def readings(db: Database, work: Callable[[], object]) -> list[Reading]:
+def readings(db: Database, work: Callable[[], object], table: str = "nodes") -> list[Reading]:
     """Return what the statements cost that some work sends, each of which is sent again to find out."""
-    with collected(db) as sent:
+    with collected(db, table) as sent:
         work()
     read = {"mysql": _read_on_mariadb, "postgresql": _read_on_postgresql}[db.url.get_backend_name()]
     with db.own_connection() as connection:

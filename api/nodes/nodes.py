@@ -86,7 +86,7 @@ def read(
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
     ident = fields.parse_node_ident(call, node)
-    more = ("uuid", *call.notifier.node_columns) if call.changes else ()
+    more = (*call.notifier.node_columns, *(("uuid", "name") if call.subject else ())) if call.changes else ()
     needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()), *more)
     found = nodes.get(call.db, ident, dict.fromkeys(needed), kept)
     call.note(found)
@@ -106,7 +106,7 @@ def build_requester(call: Call) -> Requester:
         "request_id": ctx.request_id,
         "global_request_id": ctx.global_request_id,
     }
-    if parent := tracing.current():
+    if tracing.THIS.tracer is not None and (parent := tracing.current()):
         asked_by["traceparent"] = parent
     return asked_by
 

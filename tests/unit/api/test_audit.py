@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 import fixtures
+import flask
 
 from ingot.api import app
 from ingot.api.web import audit_trail
@@ -20,9 +21,13 @@ class AuditCase(api_case.ApiCase):
     def configure(self) -> None:
         self.conf.set_override("enabled", True, group="audit")
 
+    def application(self) -> flask.Flask:
+        made = super().application()
+        self.addCleanup(made.extensions[app.TRAIL].close)  # nothing is written when the next test has the database
+        return made
+
     def setUp(self) -> None:
         super().setUp()
-        self.addCleanup(lambda: self.trail.close())
         self.log = self.useFixture(fixtures.FakeLogger("ingot.audit", level=logging.INFO, format="%(message)s"))
 
     @property
@@ -68,7 +73,7 @@ class TrailTest(AuditCase):
         self.good("PUT", "/v1/nodes/n/states/provision", {"target": "manage"})
         event, _created = self.read()
         self.assertEqual(("baremetal:node:set_provision_state", "pending"), (event["action"], event["outcome"]))
-        self.assertEqual(node, event["target"]["id"])
+        self.assertEqual({"type": "node", "id": node, "name": "n"}, event["target"])
         self.assertEqual("manage", event["request"]["target"])
 
     def test_names_of_fields_but_no_values(self) -> None:
