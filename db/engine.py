@@ -111,8 +111,12 @@ class Database:
 
         :raises ServiceUnavailable: the database is away.
         """
-        with _SINGLE.time(), self._translate_errors(), self.engine.connect() as connection:
-            yield connection
+        began = time.perf_counter()
+        try:
+            with self._translate_errors(), self.engine.connect() as connection:
+                yield connection
+        finally:
+            _SINGLE.observe(time.perf_counter() - began)
 
     def read_first(self, model: type[_Record], statement: sa.Select[Any], **values: object) -> _Record | None:
         """Return the first row that a statement selects, if there is one.
