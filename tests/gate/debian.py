@@ -20,20 +20,8 @@ from tests.gate import environments
 _SUITE = "bookworm"
 _PYTHON = "3.11"
 _PACKAGES = (
-    *(
-        "ca-certificates",
-        "curl",
-        "dbus",
-        "dnsmasq-base",
-        "iproute2",
-        "ipxe",
-        "logrotate",
-        "nftables",
-        "openssl",
-        "procps",
-        "python3",
-    ),
-    *("python3-venv", "sqlite3", "systemd-sysv"),
+    *("ca-certificates", "curl", "dbus", "dnsmasq-base", "iproute2", "ipxe", "logrotate", "nftables", "openssl"),
+    *("procps", "python3", "python3-venv", "sqlite3", "systemd-sysv"),
 )
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64", "manylinux_2_36_x86_64")
 _EXTRAS = ("mysql", "postgresql")

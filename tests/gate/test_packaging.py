@@ -215,6 +215,18 @@ class Installed(testtools.TestCase):
         self.eventually(lambda: self.show(unit, "SubState") == "running", "it is ready again")
         self.assertRegex(self.run_as_service("ingot-conductor", "list"), r"controller-1 .*\bonline")
 
+    def test_the_boot_services(self) -> None:
+        self.configure(EXAMPLE.read_text())
+        self.server.run("ip", "link", "add", "eth1", "type", "bridge")
+        self.addCleanup(self.server.run, "ip", "link", "delete", "eth1")
+        self.server.run("ip", "link", "set", "eth1", "up")
+        self.start("ingot.service", "ingot-boot.service")
+        (dnsmasq,) = self.server.run("pgrep", "dnsmasq").split()
+        status = self.server.run("cat", f"/proc/{dnsmasq}/status")
+        self.assertRegex(status, r"Uid:\s+(?!0\b)")
+        self.assertRegex(status, r"CapEff:\s+0000000000003400\b")
+        self.assertRegex(self.server.run("ss", "--udp", "--listening", "--numeric"), r":67\b")
+
     def test_logs_in_files_are_rotated(self) -> None:
         self.server.run("cp", "/opt/ingot/share/ingot/logrotate/ingot", "/etc/logrotate.d/ingot")
         self.server.write("/var/log/ingot/ingot.log", "a line\n", 0o640)
