@@ -1,6 +1,6 @@
 """The boot loaders that firmware starts from the network: files of Debian's packages, and which machine gets which.
 
-Clients are told apart by option 93 of DHCP, the architecture of their firmware (RFC 4578; the codes are those that IANA
+Clients differ by option 93 of DHCP, the architecture of their firmware (RFC 4578; the codes are those that IANA
 keeps for RFC 5970). ingot-boot serves the files by TFTP, the API by HTTP.
 """
 

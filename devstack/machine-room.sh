@@ -1,5 +1,5 @@
 #!/bin/bash
-# A machine room: machines without any setting in their firmware boot on a network that nobody but Ingot serves.
+# A machine room: machines without any setting in their firmware boot on a network that only Ingot serves.
 #
 #   devstack/machine-room.sh              all of it
 #   devstack/machine-room.sh --prepare    only install and build what it needs

@@ -221,7 +221,7 @@ class _InspectionBody:
 def continue_inspection(call: Call) -> Reply:
     """Store what an agent found in its machine. The conductor processes it and ends the inspection.
 
-    What comes from a machine that is not enrolled is kept in the inbox, where that is enabled; the answer has its uuid
+    What comes from a machine that is not enrolled is kept in the inbox, where that is enabled. The answer has its uuid
     there, which becomes that of its node.
     """
     inventory = call.body["inventory"]

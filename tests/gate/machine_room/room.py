@@ -1,4 +1,4 @@
-"""A machine room: a network that nobody but Ingot serves, QEMU machines on it, and an operator of Ingot."""
+"""A machine room: a network that only Ingot serves, QEMU machines on it, and an operator of Ingot."""
 
 import functools
 import http.server

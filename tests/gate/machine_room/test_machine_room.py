@@ -1,4 +1,4 @@
-"""From a button that somebody pushes to a system on the disk: DHCP, TFTP and HTTP are Ingot's, loaders Debian's."""
+"""From the push of a button to a system on the disk: DHCP, TFTP and HTTP are Ingot's, loaders Debian's."""
 
 import testtools
 
@@ -39,7 +39,7 @@ class MachineRoomTest(testtools.TestCase):
         self.assertEqual((entry["uuid"], "enroll"), (node["uuid"], node["provision_state"]))
         self.assertEqual([], self.room.user.get("/ingot/v1/inbox")["inbox"])
         self.uuid = node["uuid"]
-        self.room.eventually(lambda: f"{mac},set:enrolled" in self.machines(), "dnsmasq learns of the node by itself")
+        self.room.eventually(lambda: f"{mac},set:enrolled" in self.machines(), "dnsmasq learns of the node")
 
     def machines(self) -> str:
         """Return the machines that dnsmasq answers as enrolled ones."""

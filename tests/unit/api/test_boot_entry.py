@@ -89,7 +89,7 @@ class Discovery(_Case):
         self.override(deploy__deploy_kernel="6f6fd6a5-4f6a-4b5c-9d3a-2a9d0a1b2c3d")
         self.assertIn("sanboot", self.fetch(f"/boot/ipxe/{UNKNOWN}"))
 
-    def test_it_is_off_by_default_and_what_is_no_address_is_nobody(self) -> None:
+    def test_it_is_off_by_default_and_for_what_is_no_address(self) -> None:
         self.assertIn("sanboot", self.fetch("/boot/ipxe/rubbish"))
         self.conf.clear_override("enabled", group="auto_discovery")
         self.assertIn("sanboot", self.fetch(f"/boot/ipxe/{UNKNOWN}"))
