@@ -19,7 +19,7 @@ def collect(machine: "SimulatedMachine", arguments: dict[str, str]) -> dict[str,
     """
     collectors = arguments.get("ipa-inspection-collectors", "default,logs").split(",")
     found: dict[str, Any] = {
-        "inventory": _inventory(machine, arguments.get("BOOTIF", "")),
+        "inventory": _inventory(machine, arguments.get("BOOTIF", ""), arguments.get("ipa-collect-lldp") == "1"),
         "root_disk": _disk(0, machine.disks[0]) if machine.disks else None,
         "boot_interface": arguments.get("BOOTIF"),
         "configuration": {
@@ -33,10 +33,13 @@ def collect(machine: "SimulatedMachine", arguments: dict[str, str]) -> dict[str,
     return found
 
 
-def _inventory(machine: "SimulatedMachine", booted: str) -> dict[str, Any]:
+def _inventory(machine: "SimulatedMachine", booted: str, listens: bool) -> dict[str, Any]:
+    """
+    :param listens: whether the agent collects what switches say (LLDP).
+    """
     spec = machine.spec
     return {
-        "interfaces": [_card(number, mac) for number, mac in enumerate(spec.macs)],
+        "interfaces": [_card(number, mac, listens) for number, mac in enumerate(spec.macs)],
         "cpu": {
             "model_name": "Simulated",
             "frequency": "2000.0000",
@@ -63,14 +66,28 @@ def _inventory(machine: "SimulatedMachine", booted: str) -> dict[str, Any]:
     }
 
 
-def _card(number: int, mac: str) -> dict[str, Any]:
+def _hear(mac: str) -> list[list[Any]]:
+    """Return what the switch says at a card's port, as types and values (IEEE 802.1AB)."""
+    said = (
+        (1, b"\x04" + bytes.fromhex("020000000001")),
+        (2, b"\x05swp-" + mac[-2:].encode()),
+        (3, b"\x00\x78"),
+        (5, b"rack-switch"),
+        (127, bytes.fromhex("0080c2010078")),
+        (127, bytes.fromhex("0080c20300780a") + b"deployment"),
+        (0, b""),
+    )
+    return [[kind, value.hex()] for kind, value in said]
+
+
+def _card(number: int, mac: str, listens: bool) -> dict[str, Any]:
     return {
         "name": f"eth{number}",
         "mac_address": mac,
         "ipv4_address": "192.0.2.10" if number == 0 else None,
         "ipv6_address": "2001:db8::10" if number == 0 else None,
         "has_carrier": number == 0,
-        "lldp": None,
+        "lldp": _hear(mac) if listens and number == 0 else None,
         "vendor": "0x1af4",
         "product": "0x0001",
         "client_id": None,

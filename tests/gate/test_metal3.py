@@ -177,6 +177,7 @@ class TestKinds(test_hosts.HostsCase, Metal3Case):
             macs = {way: one["inventory"]["interfaces"][0]["mac_address"] for way, one in found.items()}
             machine = self.lab.rack.machines[test_hosts.NAMES.index(kind)]
             self.assertEqual({machine["macs"][0]}, set(macs.values()), (index, kind))
+            self.assertEqual(test_hosts.SWITCH, test_hosts.read_switch(found["agent"]), kind)
         for kind, found in self.send("prepare", of_redfish).items():
             values = {one["name"]: one["value"] for one in found["bios"]}
             versions = {one["component"]: one["current_version"] for one in found["firmware"]}

@@ -2,7 +2,7 @@
 
 import concurrent.futures
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import fixtures
@@ -15,6 +15,9 @@ from tests.functional.metal3 import operator, schemes
 
 NAMES = tuple(scheme.name for scheme in schemes.SCHEMES)
 STEPS = [{"step": "burn_in", "interface": "deploy", "kinds": ["deploy"]}]
+SWITCH = (True, "02:00:00:00:00:01", "rack-switch", 120, [{"name": "deployment", "id": 120}])
+"""What the rack's switch says: of the card from which a machine boots, as the operator reads it."""
+
 PROPERTIES = {"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64"}
 
 
@@ -51,6 +54,12 @@ class HostsCase(testtools.TestCase):
             "deploy": {"file_url_allowed_paths": templates},
             "conductor": {"bootloader_by_arch": f"x86_64:file://{templates}/esp.img"},
             "redfish": {"bios_settings_timeout": 60},
+            "inspector": {
+                "hooks": "$default_hooks,parse-lldp,local-link-connection",
+                "extra_kernel_params": "ipa-inspection-collectors=default,logs ipa-collect-lldp=1",
+                "add_ports": "all",
+                "keep_ports": "present",
+            },
         }
 
     def all_do(self, work: Callable[[operator.Host], Any], *hosts: operator.Host) -> dict[str, Any]:
@@ -86,6 +95,14 @@ def configdrive(host: operator.Host) -> dict[str, Any]:
     }
 
 
+def read_switch(found: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what the operator reads of a host's first card in the data that go with its inventory."""
+    data = found["plugin_data"]
+    said = data["parsed_lldp"]["eth0"]
+    names = ("switch_chassis_id", "switch_system_name", "switch_port_untagged_vlan_id", "switch_port_vlans")
+    return data["all_interfaces"]["eth0"]["pxe_enabled"], *(said[name] for name in names)
+
+
 def write_live_image(path: pathlib.Path) -> None:
     files = {"/boot/kernel": b"kernel", "/boot/grub/grub.cfg": b"linux /boot/kernel root=/dev/ram0\n"}
     image = iso.lay_out({name: Content(content) for name, content in files.items()}, None, "LIVE")
@@ -105,6 +122,7 @@ class Hosts(HostsCase):
             host.undeploy()
             host.order("manage", "manageable")
             host.forget()
+            self.assertEqual(SWITCH, read_switch(found))
             return found["inventory"]["interfaces"][0]["mac_address"]
 
         found = self.all_do(live)
