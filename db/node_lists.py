@@ -87,8 +87,9 @@ def list_to_check(
 
 
 def list_silent(db: Database, group: str, drivers: Collection[str], before: datetime.datetime) -> list[models.Node]:
-    """Return nodes of a group with these drivers whose flow has waited since before a moment for an agent that has
-    never called: uuid, driver, conductor_group, boot_config, driver_internal_info, step_started_at.
+    """Return nodes of a group with these drivers whose flow waits, since before a moment, for an agent's first call.
+
+    Of each: uuid, driver, conductor_group, boot_config, driver_internal_info, step_started_at.
     """
     silent = (
         _NODES.c.provision_state.in_(states.WAITING),
