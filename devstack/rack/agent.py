@@ -39,8 +39,8 @@ class Agent:
     :param arguments: the kernel's arguments. Read are ``ipa-api-url`` (required; of several, separated by
         commas, the first), ``ipa-insecure`` (1: do not verify the service's certificate),
         ``ipa-ironic-api-version`` (instead of asking), ``ipa-advertise-host``, ``ipa-agent-token``, and where the
-        inventory goes: ``ipa-inspection-callback-url`` with ``ipa-inspection-collectors``, ``ipa-collect-lldp`` (1: what its
-        switch says), and ``BOOTIF``.
+        inventory goes: ``ipa-inspection-callback-url`` with ``ipa-inspection-collectors``, ``ipa-collect-lldp``
+        (1: what its switch says), and ``BOOTIF``.
     """
 
     def __init__(self, machine: "SimulatedMachine", arguments: dict[str, str]) -> None:
