@@ -27,7 +27,7 @@ def first_script(_call: Call) -> Reply:
 def loader(call: Call, name: str) -> Reply:
     """Send a boot loader, for firmware that fetches it by HTTP."""
     if name not in boot_loaders.FILES:
-        raise errors.NotFound(f"There is no such boot loader. There are: {', '.join(boot_loaders.FILES)}.")
+        raise errors.NotFound(f"There is no boot loader {name[:40]}. There are: {', '.join(boot_loaders.FILES)}.")
     try:
         return Reply(boot_loaders.locate(call.conf, name).read_bytes())
     except OSError as exc:
