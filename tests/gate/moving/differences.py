@@ -24,6 +24,10 @@ def _has_settled(found: Found) -> bool:
     return _was_under_way(found) and bool(found.after == nodes.settle(found.before))
 
 
+def _has_no_step(found: Found) -> bool:
+    return _was_under_way(found) and found.after == {}
+
+
 def _has_fault(found: Found) -> bool:
     return _was_under_way(found) and nodes.settle(found.row["provision_state"]) in states.FAULTS
 
@@ -94,6 +98,7 @@ THERE: tuple[Difference, ...] = (
         "nodes", ("power_state",), _is_gone, "The conductor's first reading says what it is: nothing is forced."
     ),
     Difference("nodes", ("provision_state",), _has_settled, "Steps of Ironic are not continued."),
+    Difference("nodes", ("clean_step",), _has_no_step, "Steps of Ironic are not continued."),
     Difference("nodes", ("target_provision_state",), _was_under_way, "It is that of the new state."),
     Difference("nodes", ("last_error",), _was_under_way, "It says in which state the node was moved."),
     Difference(
