@@ -85,13 +85,25 @@ def install(root: Path, order: Order) -> Path:
     :raises BuildError: a mirror cannot be reached, or has no such package.
     """
     archive = root.parent / "root.tar"
+    try:
+        run(*_command(order), output=archive)
+    except BuildError as error:
+        said = [line for line in str(error).splitlines() if line.startswith("E: ")] or [str(error)]
+        place = ", ".join(order.mirrors) or "Debian's own servers"
+        raise BuildError("\n  ".join([f"Debian cannot be installed from {place}:", *said])) from error
+    root.mkdir()
+    run("tar", "-x", "--no-same-owner", "--exclude=./dev/*", "-C", root, "-f", archive)
+    archive.unlink()
+    return root / _DOWNLOADS
+
+
+def _command(order: Order) -> list[str]:
+    """Return the command that writes a Debian system, and packages that it only downloads, to its standard output."""
     profile, architecture = order.profile, order.architecture
-    downloads = ["shim-signed", architecture.grub, *profile.firmware]
-    words = (profile.kernel[architecture.debian], *downloads)
+    words = (profile.kernel[architecture.debian], "shim-signed", architecture.grub, *profile.firmware)
     download = f'chroot "$1" sh -ec {shlex.quote(_DOWNLOAD)} download /{_DOWNLOADS} {shlex.join(words)}'
-    run(
+    return [
         "mmdebstrap",
-        "--quiet",
         f"--mode={'unshare' if os.geteuid() else 'root'}",
         "--variant=minbase",
         "--format=tar",
@@ -106,12 +118,7 @@ def install(root: Path, order: Order) -> Path:
         SUITE,
         "-",
         *order.mirrors,
-        output=archive,
-    )
-    root.mkdir()
-    run("tar", "-x", "--no-same-owner", "--exclude=./dev/*", "-C", root, "-f", archive)
-    archive.unlink()
-    return root / _DOWNLOADS
+    ]
 
 
 def run_inside(root: Path, *command: str) -> str:

@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given.run(given)
     except (BuildError, errors.IngotError, OSError) as error:
-        print(f"ingot-image: {error}", file=sys.stderr)
+        print(f"ingot-image: {masking.mask_text(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("ingot-image: interrupted; nothing was changed", file=sys.stderr)

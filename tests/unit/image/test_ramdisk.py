@@ -1,13 +1,14 @@
 """What goes into a ramdisk, and by what a result is found again."""
 
 import dataclasses
+import os
 import pathlib
 import stat
 
 import fixtures
 import testtools
 
-from ingot.image import modules, own_files, ramdisk
+from ingot.image import debian, modules, own_files, ramdisk
 from ingot.image.builds import BuildError
 from ingot.image.order import ARCHITECTURES, ExtraFile, Order
 from ingot.image.profiles import load_all
@@ -81,6 +82,19 @@ class OwnFiles(testtools.TestCase):
             error = self.assertRaises(BuildError, own_files.add, self.root, [ExtraFile(place, b"")])
             self.assertIn(said, str(error))
         self.assertEqual([], list(outside.iterdir()))
+
+
+class Debian(testtools.TestCase):
+    def test_what_keeps_debian_from_being_installed_is_said_with_where_it_comes_from(self) -> None:
+        place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        program = place / "mmdebstrap"
+        program.write_text("#!/bin/sh\necho noise >&2\necho 'E: Unable to locate package nosuch' >&2\nexit 25\n")
+        program.chmod(0o755)
+        self.useFixture(fixtures.EnvironmentVariable("PATH", f"{place}:{os.environ['PATH']}"))
+        order = Order(load_all()["small"], ARCHITECTURES["amd64"], "", mirrors=("http://192.0.2.1/debian",))
+        error = self.assertRaises(BuildError, debian.install, place / "root", order)
+        said = "Debian cannot be installed from http://192.0.2.1/debian:\n  E: Unable to locate package nosuch"
+        self.assertEqual(said, str(error))
 
 
 class Firmware(testtools.TestCase):
