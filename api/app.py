@@ -5,6 +5,7 @@ Order: route, method, user, version, query, body, handler. Every refusal on the 
 """
 
 import contextlib
+import functools
 import hashlib
 import logging
 import pathlib
@@ -248,7 +249,8 @@ class Api:
             return _build_empty(200, {"Allow": route.allowed})
         if route.for_machines:
             exchange.is_secret = True
-            proxies.check_machine(self._conf, route.path, exchange.address, exchange.request.remote_addr)
+            if self._conf.api.machine_networks:
+                proxies.check_machine(self._conf, route.path, exchange.address, exchange.request.remote_addr)
         operation = _find_operation(route, exchange)
         if exchange.method != "GET" and not route.for_machines:
             exchange.rule = operation.rule
@@ -261,17 +263,11 @@ class Api:
             raise route.too_new_error(exchange.method)
         if access.limited and (operation.rule not in RULES or RULES[operation.rule].at_once):
             access.require(operation.rule)
-        conditions = None
-        if not _CONDITIONS.isdisjoint(exchange.environ):
-            conditions = preconditions.read(exchange.request.headers, exchange.method, route.tagged)
+        is_plain = _CONDITIONS.isdisjoint(exchange.environ)
+        conditions = None if is_plain else preconditions.read(exchange.request.headers, exchange.method, route.tagged)
         call = self._call(operation, exchange, access, conditions)
-        about = {
-            "http_request_method": exchange.method,
-            "http_route": route.path,
-            "ingot_request_id": call.ctx.request_id,
-        }
-        with tracing.serve(f"{exchange.method} {route.path}", exchange.environ.get("HTTP_TRACEPARENT"), **about):
-            reply = self._wait_for_lock(lambda: operation.handler(call, **exchange.named))
+        handle = functools.partial(operation.handler, call, **exchange.named)
+        reply = self._trace(exchange, route.path, handle) if tracing.THIS.tracer else self._wait_for_lock(handle)
         if access.limited:
             access.check_required()
         return _build_response(reply, operation.answer.media, exchange, conditions)
@@ -289,6 +285,11 @@ class Api:
             raise errors.NotFound(f"The states of a node have no {name}. There are: {', '.join(sorted(known))}.")
         exchange.allow = ""
         raise errors.MethodNotAllowed(method=exchange.method[:20], allowed="none")
+
+    def _trace(self, exchange: Exchange, path: str, handle: Callable[[], Reply]) -> Reply:
+        own = {"http_request_method": exchange.method, "http_route": path, "ingot_request_id": exchange.ctx.request_id}
+        with tracing.serve(f"{exchange.method} {path}", exchange.environ.get("HTTP_TRACEPARENT"), **own):
+            return self._wait_for_lock(handle)
 
     def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
         """Wait a moment for a node that is locked: mostly the request before this one is still being served.
@@ -329,6 +330,7 @@ class Api:
 
     def _call(self, operation: Operation, exchange: Exchange, access: Access, conditions: Preconditions | None) -> Call:
         request, minor = exchange.request, exchange.minor or versions.MIN
+        query = operations.read_query(operation.query, request.args, minor) if request.query_string else {}
         body = operation.body.check(self._read_body(request), minor) if operation.body else None
         if exchange.subject is not None:
             exchange.subject.note_body(body)
@@ -348,7 +350,7 @@ class Api:
             address=exchange.address,
             base=self._public_endpoint or request.root_url.rstrip("/"),
             path=exchange.path,
-            query=operations.read_query(operation.query, request.args, minor) if request.query_string else {},
+            query=query,
             body=body,
             preconditions=None if exchange.method == "GET" else conditions,
             changes=exchange.method != "GET",

@@ -292,7 +292,7 @@ ROUTES: tuple[Route, ...] = (
         {"GET": "ingot:node:maintenance:get", "PUT": "node:set_maintenance", "DELETE": "node:clear_maintenance"},
     ),
     serve("/ingot/v1/runs/<run>", {"GET": history.show_run}, "ingot:run:get"),
-    serve("/ingot/v1/audit", {"GET": audit.index}, "audit:list"),
+    serve("/ingot/v1/audit", {"GET": audit.index}, "ingot:audit:list"),
     serve("/ingot/v1/events", {"GET": events.follow}, "ingot:events:get"),
     serve("/ingot/v1/inbox", {"GET": inbox.index}, "ingot:inbox:get"),
     serve(

@@ -45,7 +45,8 @@ class _Tracing:
     tracer: "trace.Tracer | None" = None
 
 
-_THIS = _Tracing()
+THIS = _Tracing()
+"""For what is hot: without a tracer it need not ask for a span."""
 
 
 def start(conf: cfg.ConfigOpts, service: str) -> None:
@@ -55,7 +56,7 @@ def start(conf: cfg.ConfigOpts, service: str) -> None:
     :raises ConfigurationError: the packages of the extra are not installed.
     """
     options = conf.tracing
-    if not options.enabled or _THIS.provider is not None:
+    if not options.enabled or THIS.provider is not None:
         return
     if importlib.util.find_spec("opentelemetry") is None:
         raise errors.ConfigurationError(
@@ -65,26 +66,26 @@ def start(conf: cfg.ConfigOpts, service: str) -> None:
     sampler = sampling.ParentBased(sampling.TraceIdRatioBased(options.sample_ratio))
     provider = sdk.TracerProvider(resource=about, sampler=sampler)
     provider.add_span_processor(export.BatchSpanProcessor(trace_exporter.OTLPSpanExporter(endpoint=options.endpoint)))
-    _THIS.provider, _THIS.tracer = provider, provider.get_tracer("ingot")
+    THIS.provider, THIS.tracer = provider, provider.get_tracer("ingot")
     LOG.info("Traces are sent by OpenTelemetry, as %s", service)
 
 
 def flush() -> None:
     """Send the spans that wait, for some seconds at most; where a process ends."""
-    if _THIS.provider is not None:
-        _THIS.provider.force_flush(_FLUSH_MS)
+    if THIS.provider is not None:
+        THIS.provider.force_flush(_FLUSH_MS)
 
 
 def stop() -> None:
     """Send what waits, and trace nothing more."""
-    if _THIS.provider is not None:
-        _THIS.provider.shutdown()
-        _THIS.provider = _THIS.tracer = None
+    if THIS.provider is not None:
+        THIS.provider.shutdown()
+        THIS.provider = THIS.tracer = None
 
 
 def current() -> str | None:
     """Return what lets a later span belong to the one that this thread is in; None where there is none."""
-    if _THIS.tracer is None:
+    if THIS.tracer is None:
         return None
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
@@ -102,7 +103,7 @@ def serve(name: str, parent: str | None, **attributes: str | int | float | None)
     :param parent: the client's traceparent.
     :param attributes: what is known of it, without what is secret; underscores stand for dots.
     """
-    return _NOTHING if _THIS.tracer is None else _span(_THIS.tracer, name, parent, "SERVER", attributes)
+    return _NOTHING if THIS.tracer is None else _span(THIS.tracer, name, parent, "SERVER", attributes)
 
 
 def span(
@@ -114,9 +115,9 @@ def span(
     :param kind: that of OpenTelemetry: SERVER, CLIENT or INTERNAL.
     :param attributes: as with :func:`serve`.
     """
-    if _THIS.tracer is None or not (parent or trace.get_current_span().is_recording()):
+    if THIS.tracer is None or not (parent or trace.get_current_span().is_recording()):
         return _NOTHING
-    return _span(_THIS.tracer, name, parent, kind, attributes)
+    return _span(THIS.tracer, name, parent, kind, attributes)
 
 
 _NOTHING: _Block = contextlib.nullcontext()

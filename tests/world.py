@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from ingot.api import routes
 from ingot.api.web.operations import Operation
 from ingot.common import states
-from ingot.db import models, nodes
+from ingot.db import inbox, models, nodes
 from tests import api_case
 
 STEP = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}
@@ -37,6 +37,7 @@ def created(node: str) -> dict[str, dict[str, Any]]:
 
 
 BODIES: dict[str, Any] = {
+    "accept": {"driver": "fake-hardware"},
     "bulk": {"action": "clear_maintenance", "nodes": ["n"]},
     "boot_device": {"boot_device": "pxe"},
     "heartbeat": {"callback_url": "https://192.0.2.1:9999"},
@@ -86,6 +87,8 @@ class WorldCase(api_case.ApiCase):
             if path in served:
                 self.made[path] = self.good("POST", path, body)["uuid"]
         self.made["/v1/deploy-templates"] = self.made["/v1/deploy_templates"]
+        about = {"client_address": "192.0.2.9", "facts": {"addresses": []}, "inventory": {}, "plugin_data": {}}
+        self.discovered = inbox.record(self.db, ["52:54:00:00:00:99"], about, most=1)
         own = nodes.get(self.db, self.uuid, ("id",))
         self.entry = str(uuid.uuid4())
         row = {"uuid": self.entry, "severity": "INFO", "event_type": "power", "event": "on", "node_id": own.id}
@@ -107,6 +110,7 @@ class WorldCase(api_case.ApiCase):
         url = path
         if known is not None:
             url = known + "/" + re.sub(r"^<\w+>", self.made[known], path.removeprefix(f"{known}/"))
+        url = url.replace("/inbox/<ident>", f"/inbox/{self.discovered}")
         url = url.replace("<node>", self.uuid).replace("<uuid>", self.entry)
         for name, value in _STANDS_FOR.items():
             url = url.replace(name, value)

@@ -100,10 +100,10 @@ class Access:
         :raises NotFound: the request may not even see it.
         """
 
-    def limit_to_project(self, noun: str, requested: str | None = None) -> str | None:
+    def limit_to_project(self, rules: str, requested: str | None = None) -> str | None:
         """Return the project whose objects a list is limited to, if it is.
 
-        :param noun: the resource in the names of rules.
+        :param rules: what the names of its rules begin with, as ``baremetal:node``.
         :param requested: the project whose objects are requested.
         :raises Forbidden: it may not see them.
         """

@@ -204,15 +204,15 @@ class Limited(Access):
             raise errors.NotFound(noun=noun, ident=ident)
         self.require(rule, target)
 
-    def limit_to_project(self, noun: str, requested: str | None = None) -> str | None:
+    def limit_to_project(self, rules: str, requested: str | None = None) -> str | None:
         self._required = True
-        every = f"baremetal:{noun}:list_all"
+        every = f"{rules}:list_all"
         if self.permits(every):
             return None
         own: str | None = self._ctx.project_id
         if own is None or requested not in (None, own):
             raise self._refused_error(every)
-        self.require(f"baremetal:{noun}:list")
+        self.require(f"{rules}:list")
         return own
 
     def check_required(self) -> None:

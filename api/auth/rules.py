@@ -297,7 +297,7 @@ EVERY = (
         at_once=True,
     ),
     *_build_rules(
-        "baremetal:audit",
+        "ingot:audit",
         ("list", _LIST, "Read the audit trail of the nodes that the own project owns or leases"),
         ("list_all", _READER, "Read the whole audit trail", "list"),
     ),

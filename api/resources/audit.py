@@ -65,7 +65,7 @@ def _parse_moment(name: str, given: str) -> datetime.datetime:
 )
 def index(call: Call) -> Reply:
     """List events that meet all filters, newest first."""
-    project = call.access.limit_to_project("audit")
+    project = call.access.limit_to_project("ingot:audit")
     query = call.query
     limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
     equal = {column: query[name] for name, column in _COLUMNS.items() if name in query}

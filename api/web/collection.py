@@ -179,7 +179,7 @@ def build_ownership_conditions(
     """
     if collection.ownership is None:
         return []
-    own = call.access.limit_to_project(collection.ownership.noun, project)
+    own = call.access.limit_to_project(f"baremetal:{collection.ownership.noun}", project)
     return [] if own is None else [collection.ownership.condition(own)]
 
 

@@ -32,10 +32,10 @@ BUDGETS = {
     "GET states": 12,
     "PATCH node": 17,
     "PUT maintenance": 14,
-    "PUT provision": 17,
+    "PUT provision": 18,
     "heartbeat": 12,
-    "fake deploy": 20,
-    "fake deploy, with accepting it": 25,
+    "fake deploy": 21,
+    "fake deploy, with accepting it": 26,
 }
 
 

@@ -111,7 +111,8 @@ class HttpBasic(api_case.ApiCase):
                 if answer.status != 401:
                     public.add(route.path)
         self.assertEqual(
-            {"/", "/v1", "/boot/ipxe/<mac>", "/v1/lookup", "/v1/heartbeat", "/v1/heartbeat/<node>"}
+            {"/", "/v1", "/healthcheck", "/boot.ipxe", "/boot/loaders/<name>", "/boot/settings.cpio"}
+            | {"/boot/ipxe/<mac>", "/v1/lookup", "/v1/heartbeat", "/v1/heartbeat/<node>"}
             | {"/v1/continue_inspection", "/boot/images/<node>/<ticket>/<image>", "/boot/volumes/<node>/<ticket>"}
             | {f"/boot/media/<node>/<ticket>/{name}" for name in ("boot.iso", "config.img")}
             | {f"/boot/{name}/pxelinux.cfg/01-<mac>" for name in ("pxelinux", "petitboot")}

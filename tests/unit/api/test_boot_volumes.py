@@ -161,7 +161,7 @@ class Doors(VolumeBoot):
         self.assertNotIn(403, self.ask(STRANGER))
         self.conf.set_override("machine_networks", ["192.0.2.0/28", "2001:db8::/64"], group="api")
         self.http = self.application().test_client()
-        log = self.useFixture(fixtures.FakeLogger("ingot.api.app"))
+        log = self.useFixture(fixtures.FakeLogger("ingot.api.web.proxies"))
         self.assertEqual({403}, self.ask(STRANGER))
         self.assertEqual({403}, self.ask(""))
         self.assertIn(STRANGER, log.output)

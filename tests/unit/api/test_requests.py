@@ -40,7 +40,7 @@ class Routing(api_case.ApiCase):
             expected = set(re.findall("<(.*?)>", route.path))
             for method, operation in route.operations.items():
                 code = getattr(operation.handler, "__wrapped__", operation.handler).__code__
-                taken = set(code.co_varnames[: code.co_argcount]) - {"self", "call"}
+                taken = set(code.co_varnames[: code.co_argcount]) - {"self", "call", "_call"}
                 optional = len(getattr(operation.handler, "__defaults__", None) or ())
                 required = taken - set(code.co_varnames[code.co_argcount - optional : code.co_argcount])
                 if code.co_flags & inspect.CO_VARKEYWORDS:  # it passes them on

@@ -31,6 +31,8 @@ ASKED = (
 """What, with all URLs below it, only a machine or a loaded driver can tell."""
 
 EMPTY = (
+    "/boot/loaders/<name>",
+    "/boot/settings.cpio",
     "/ingot/v1/nodes/<node>/logs/<uuid>",
     "/ingot/v1/nodes/<node>/maintenance/<hold>",
     "/ingot/v1/runs/<run>",
