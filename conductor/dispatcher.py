@@ -75,8 +75,15 @@ class Dispatcher:
         if not is_own:
             LOG.info("Node %s is another conductor's by now, which will find its work", node.uuid)
             return None
-        about = {"node_uuid": node.uuid, "ingot_flow": node.flow, "ingot_request_id": task.context.request_id}
-        with tracing.span("reconcile", task.context.traceparent, **about):
+        request = task.context
+        own = tracing.span(
+            "reconcile",
+            request.traceparent,
+            node_uuid=node.uuid,
+            ingot_flow=node.flow,
+            ingot_request_id=request.request_id,
+        )
+        with own:
             return self._do(task)
 
     def _do(self, task: Task) -> float | None:

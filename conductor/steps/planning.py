@@ -227,7 +227,7 @@ class StepOffer(NamedTuple):
     """A step that driver or agent offer for a node, as it is planned unless a request says otherwise."""
 
     step: PlannedStep
-    argsinfo: arguments.ArgsInfo | None
+    argsinfo: Mapping[str, Mapping[str, object]] | None
     priority_of_agent: bool
 
 
