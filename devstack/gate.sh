@@ -44,7 +44,7 @@ STEPS=(
     "+policy-sample  | check | 2  | compare_policy_sample"
     "+diagram        | check | 2  | python doc/states_diagram.py --check doc/source/contributor/states.dot"
     "+openapi        | check | 2  | python -m ingot.api.openapi --check doc/openapi.json"
-    "+docs           | check | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html"
+    "+docs           | check | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html && python doc/check_widths.py \$GATE/html"
     "+example-driver | check | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
     "+releasenotes   | check | 2  | reno -q lint"
     # There are more workers than processors: tests also wait, functional ones more than they work. Functional tests share
@@ -254,7 +254,7 @@ if [ -z "$only" ] || [[ ,$only, == *,packaging,* ]]; then
 fi
 
 if [ -z "$only" ] || [[ ,$only, == *,docs,* ]]; then
-    install_packages graphviz # draws the pictures of the guides
+    install_packages graphviz chromium # draws the pictures of the guides; looks whether a page is too wide
 fi
 
 rm -rf "$GATE/durations"
