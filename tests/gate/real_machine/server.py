@@ -48,9 +48,14 @@ class Server(fixtures.Fixture):
     def start(self, cd: pathlib.Path, stick: pathlib.Path) -> None:
         """Switch it on, with secure boot."""
         with (self._directory / "qemu.log").open("wb") as log:
-            process = subprocess.Popen(self._command(cd, stick), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+            self._process = subprocess.Popen(self._command(cd, stick), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(self._process.wait)
+        self.addCleanup(self._process.kill)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it runs: a QEMU that ends has said why in ``qemu.log``."""
+        return self._process.poll() is None
 
     def _command(self, cd: pathlib.Path, stick: pathlib.Path) -> list[str]:
         kind, processor = qemu_command.accelerator()

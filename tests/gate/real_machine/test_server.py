@@ -91,6 +91,7 @@ class ServerTest(testtools.TestCase):
         def has_arrived() -> bool:
             found = self.user.node(node)
             self.assertFalse(found["last_error"], found["last_error"])
+            self.assertTrue(verb or self.server.is_on, "QEMU has ended, see qemu.log")
             return bool(found["provision_state"] == state)
 
         self.eventually(has_arrived, f"the node is {state}")
