@@ -66,7 +66,7 @@ STEPS=(
     "+keystone       | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "upgrade         | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
     # An installed server with systemd, the image of containers. Both are in nspawn and buildah, on a Debian that is kept.
-    "+packaging      | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container"
+    "+packaging      | tests | 12 | with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container"
     "+faults         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "real-machine    | tests | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
     # On a network of its own.
@@ -120,8 +120,12 @@ compare_policy_sample() {
         return 1
     }
 }
+# Containers need root: those of the gate boot, and have networks of their own.
+with_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo --preserve-env env PATH="$PATH" "$@"; fi
+}
 export GATE
-export -f compare_config_sample compare_policy_sample say
+export -f compare_config_sample compare_policy_sample with_root say
 
 # Add the results of a test run to the counters. A run that left no result (it crashed, timed out, or a module could
 # not be imported) is one failure.
