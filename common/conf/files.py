@@ -214,7 +214,7 @@ class Catalog:
 
     def advise(self, setting: Setting) -> tuple[Verdict, str]:
         """Return what becomes of an option that is not known."""
-        if listed := ironic.find(setting.group, setting.name):
+        if listed := ironic.find(setting.group, setting.name, setting.value):
             return listed
         elsewhere = sorted({group for group, name in self._known if name == setting.name and group not in _LOGINS})
         if elsewhere:
@@ -280,7 +280,7 @@ def judge(settings: Sequence[Setting], catalog: Catalog) -> list[Finding]:
     """Return what becomes of the options that are not used as they stand; those of one reason together."""
     merged: dict[tuple[Verdict, str, str], dict[str, Setting]] = {}
     for setting in settings:
-        listed = ironic.find(setting.group, setting.name) if setting.group in ironic.GROUPS else None
+        listed = ironic.find(setting.group, setting.name, setting.value) if setting.group in ironic.GROUPS else None
         declared = None if listed else catalog.find(setting)
         if declared is None:
             verdict, advice = listed or catalog.advise(setting)

@@ -258,6 +258,20 @@ _ROWS = (
 _BY_OPTION = {(row.group, name): (row.verdict, row.advice) for row in _ROWS for name in row.names.split()}
 
 
-def find(group: str, name: str) -> tuple[Verdict, str] | None:
+_SWITCHES = frozenset(
+    (
+        *(("redfish", "use_swift"), ("pxe", "ipxe_use_swift"), ("deploy", "configdrive_use_object_store")),
+        *(("conductor", "enable_mdns"), ("agent_containers", "allow_arbitrary_containers")),
+    )
+)
+"""Options that switch on something that Ingot does not have."""
+
+_OFF = ("false", "no", "off", "0")
+
+
+def find(group: str, name: str, value: str = "") -> tuple[Verdict, str] | None:
     """Return what becomes of an option of Ironic, and what to write; None for one that Ironic has not."""
-    return _BY_OPTION.get((group, name.replace("-", "_"))) or GROUPS.get(group)
+    key = (group, name.replace("-", "_"))
+    if key in _SWITCHES and value.strip().lower() in _OFF:
+        return Verdict.IGNORED, "It is so in any case."
+    return _BY_OPTION.get(key) or GROUPS.get(group)

@@ -184,6 +184,10 @@ class TestFindings(FileCase):
         self.assertEqual(Verdict.REFUSED, verdicts["auth_url"])
         self.assertIn("never connected", found["auth_url"][1])
 
+    def test_what_is_switched_off_is_not_missed(self) -> None:
+        for value, verdict in (("False", Verdict.IGNORED), ("0", Verdict.IGNORED), ("true", Verdict.UNSUPPORTED)):
+            self.assertEqual(verdict, self.findings(f"[redfish]\nuse_swift = {value}\n")["use_swift"][0], value)
+
     def test_a_service_logs_each_of_them_when_it_starts(self) -> None:
         logger = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         self.begin("[DEFAULT]\nhots = 1\n[conductor]\nnode_history = false\n").finish()
