@@ -171,8 +171,8 @@ class Conductor:
         if self._keepalive is not None:
             self._keepalive.stop()
             self._keepalive.wait(self.conf.conductor.heartbeat_interval)
+        self.membership.unregister()
         self.services.notifier.close()
         tracing.flush()
-        self.membership.unregister()
         telemetry.remove_check(_PART)
         return ended

@@ -130,18 +130,21 @@ class _Contexts(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # it has 
         return ctxt.to_dict()
 
 
-def connect(conf: cfg.ConfigOpts) -> Callable[[Message], None]:
-    """Return what sends a notification by the drivers of ``[oslo_messaging_notifications]``.
+def connect(conf: cfg.ConfigOpts) -> Callable[[Message], None] | None:
+    """Return what sends a notification by the drivers of ``[oslo_messaging_notifications]``; None if there are none.
 
     No connection is opened before the first one.
 
     :raises ConfigurationError: an address of brokers cannot be used.
     """
+    broker.register_notifications(conf)
+    if not conf[broker.NOTIFICATIONS].driver:
+        if conf.notification_level is not None:
+            LOG.warning("No notification is sent: set [%s] driver, to messagingv2 for RabbitMQ", broker.NOTIFICATIONS)
+        return None
     transport = _open_transport(conf)
     versioned = oslo_messaging.Notifier(transport, serializer=_Contexts(), topics=conf.versioned_notifications_topics)
     sensors = oslo_messaging.Notifier(transport, serializer=_Contexts())
-    if not conf.oslo_messaging_notifications.driver:
-        LOG.warning("[oslo_messaging_notifications] driver is not set, so no notification is sent: set messagingv2")
 
     def send(message: Message) -> None:
         notifier = (sensors if message.is_sensor_data else versioned).prepare(publisher_id=message.publisher)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from ingot.common import context, states
+from ingot.common import context, errors, states
 from ingot.common.json_types import Json
 from ingot.notifications import bus, payloads
 
@@ -56,11 +56,12 @@ class Notifier:
     def __init__(self, conf: cfg.ConfigOpts, service: str) -> None:
         """:raises ConfigurationError: notifications are on, and an address of brokers cannot be used."""
         level = conf.notification_level
-        self.is_on = level is not None
-        self._least = LEVELS.index(level) if self.is_on else len(LEVELS)
+        self._least = len(LEVELS) if level is None else LEVELS.index(level)
         self._publisher = f"{service}.{conf.host}"
         self._sends_meters = conf.sensor_data.send_sensor_data and service == CONDUCTOR
-        self.outbound = bus.Outbound(bus.connect(conf)) if self.is_on or self._sends_meters else None
+        send = bus.connect(conf) if level is not None or self._sends_meters else None
+        self.outbound = None if send is None else bus.Outbound(send)
+        self.is_on = level is not None and self.outbound is not None
 
     @property
     def node_columns(self) -> tuple[str, ...]:
@@ -107,6 +108,8 @@ class Notifier:
         self.tell(ctx, noun, Notice(payload, action, "start"), before)
         try:
             yield after.append
+        except errors.ChangedMeanwhile:
+            raise  # the request begins again, and tells so
         except BaseException:
             self.tell(ctx, noun, Notice(payload, action, "error"), before)
             raise

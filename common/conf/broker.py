@@ -63,12 +63,17 @@ def address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
     return url
 
 
+def register_notifications(conf: cfg.ConfigOpts) -> None:
+    """Register the options of oslo.messaging's notifications."""
+    conf.register_opts(dict(opts.list_opts())[NOTIFICATIONS], group=NOTIFICATIONS)
+
+
 def notification_address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
     """Return the address of the brokers that notifications are sent to: by default those of RPC.
 
     :raises ConfigurationError: it is no address.
     """
-    conf.register_opts(dict(opts.list_opts())[NOTIFICATIONS], group=NOTIFICATIONS)
+    register_notifications(conf)
     given = conf[NOTIFICATIONS].transport_url
     try:
         return oslo_messaging.TransportURL.parse(conf, given)

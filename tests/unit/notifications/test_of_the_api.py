@@ -1,6 +1,9 @@
 """The API tells of each change: that it begins, and how it has ended."""
 
+import logging
 from typing import Any
+
+import fixtures
 
 from ingot.api import app
 from ingot.common import states
@@ -98,6 +101,15 @@ class ErrorsOnlyTest(NoticesTest):
         self.node(name="n")
         self.refused(409, "POST", "/v1/nodes", {"driver": "fake-hardware", "name": "n"})
         self.assertEqual(["baremetal.node.create.error"], self.take_types())
+
+
+class WithoutDriverTest(api_case.ApiCase):
+    def test_a_level_alone_sends_nothing_and_says_so(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger("ingot.notifications", level=logging.WARNING))
+        self.conf.set_override("notification_level", "info")
+        made = self.application().extensions[app.NOTIFIER]
+        self.assertEqual((False, ()), (made.is_on, made.node_columns))
+        self.assertIn("set [oslo_messaging_notifications] driver, to messagingv2", log.output)
 
 
 class OffTest(NoticesTest):
