@@ -31,6 +31,9 @@ _A_WHILE = 60.0
 _PATIENCE = 10.0
 """Seconds that dnsmasq has to end, and to read its file in a check."""
 
+MACHINES = "machines"
+"""The file by which dnsmasq knows machines. It stays, so that they are answered while the database is away."""
+
 _GRUB = """set timeout=0
 configfile (http,{server})/boot/grub/grub.cfg-01-$net_default_mac
 echo "Ingot at {server} gives no configuration. The machine tries again in a minute."
@@ -54,6 +57,8 @@ def prepare(settings: Settings, loaders: dict[str, Path]) -> None:
             machines.write(settings.tftp_root / name, place.read_bytes())
         machines.write(settings.tftp_root / "grub" / "grub.cfg", _GRUB.format(server=settings.server))
         machines.write(directory / "dnsmasq.conf", dnsmasq.render(settings))
+        if not (directory / MACHINES).exists():
+            machines.write(directory / MACHINES, "")
         if os.geteuid() == 0:
             shutil.chown(directory / "leases", _find_user(settings.user).pw_uid)
     except OSError as exc:

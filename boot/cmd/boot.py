@@ -9,6 +9,7 @@ Exit status as that of services: 0 after an orderly stop, 78 when something in t
 
 import pathlib
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 
@@ -62,13 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if conf.command == "print":
             sys.stdout.write(handover.FORMS[conf.server](settings.read(conf, needs_networks=False)))
             return 0
-        service = _Service(conf)
         if conf.command == "check":
+            with tempfile.TemporaryDirectory() as place:  # the service's own files stay its user's
+                _prepare(conf, pathlib.Path(place, "boot"))
             print("ingot-boot can run with this configuration.")
             return 0
-        return service.run()
+        return _Service(conf).run()
 
     return start.run("ingot-boot", run)
+
+
+_UNKNOWN = "not known yet"
 
 
 class _Service:
@@ -81,10 +86,10 @@ class _Service:
         self._conf = conf
         self._settings, command = _prepare(conf)
         self._server = server.Server(command)
-        db = Database(conf)
-        schema.require_current(db)
-        self._machines = Machines(db, self._settings.directory / "machines")
+        self._db = Database(conf)
+        self._machines = Machines(self._db, self._settings.directory / server.MACHINES)
         self._stopped = threading.Event()
+        self._trouble = _UNKNOWN
 
     def run(self) -> int:
         """Answer until a signal says stop; return the exit status."""
@@ -102,11 +107,17 @@ class _Service:
             self._follow()
 
     def _follow(self) -> None:
+        """Have dnsmasq learn which machines are enrolled; without a database, it goes on with those of before."""
         try:
+            if self._trouble:
+                schema.require_current(self._db)
             if self._machines.follow():
                 self._server.read_again()
-        except errors.ServiceUnavailable as exc:
-            LOG.warning("Which machines are enrolled cannot be read now; DHCP goes on with those of before: %s", exc)
+            self._trouble = ""
+        except errors.IngotError as exc:
+            if exc.message != self._trouble:
+                LOG.warning("Which machines are enrolled cannot be read; those of before are answered: %s", exc.message)
+            self._trouble = exc.message
         except Exception:  # the edge of a thread
             LOG.exception("Following which machines are enrolled failed unexpectedly")
 
@@ -122,10 +133,16 @@ class _Service:
         self._server.restart()
 
 
-def _prepare(conf: cfg.ConfigOpts) -> tuple[settings.Settings, list[str]]:
-    """Write the files of dnsmasq, and have it check them; return what it is started with."""
+def _prepare(conf: cfg.ConfigOpts, elsewhere: pathlib.Path | None = None) -> tuple[settings.Settings, list[str]]:
+    """Write the files of dnsmasq, and have it check them; return what it is started with.
+
+    :param elsewhere: a directory in place of the one that is configured.
+    """
     found = settings.read(conf)
     _warn(found)
+    if elsewhere is not None:
+        elsewhere.parent.chmod(0o755)  # dnsmasq runs as another user
+        found = found._replace(directory=elsewhere)
     others = dnsmasq.list_others(found.chain)
     loaders = boot_loaders.find(conf, dnsmasq.list_needed(found.chain), others)
     if missing := [name for name in others if name not in loaders]:

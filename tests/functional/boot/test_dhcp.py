@@ -157,6 +157,19 @@ class Accidents(_BootCase):
         self.boot.stop(signal.SIGKILL)
         lab.eventually(lambda: not pathlib.Path(f"/proc/{second}").exists(), "dnsmasq ends", lab.PATIENCE, self.log)
 
+    def test_without_a_database_those_of_before_are_answered(self) -> None:
+        self.boot.stop()
+        config = self.place / "ingot.conf"
+        away = f"sqlite:///{self.place / 'empty.sqlite'}"
+        known = self.db.engine.url.render_as_string(hide_password=False)
+        config.write_text(config.read_text().replace(known, away))
+        self.boot.start()
+        self.wait_for("DHCP, sockets bound", times=2)
+        self.wait_for("run ingot-dbsync upgrade first")
+        self.assertEqual("snponly.efi", self.answered(KNOWN))
+        self.assertIsNone(self.answered(STRANGER))
+        self.assertEqual(0, self.boot.stop())
+
     def test_an_orderly_stop_ends_both(self) -> None:
         child = self.dnsmasq()
         self.assertEqual(0, self.boot.stop())
