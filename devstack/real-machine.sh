@@ -38,17 +38,19 @@ quietly() { # LOG COMMAND...: of a command that fails, the end of its log is sho
     }
 }
 
-prepare() {
+# One at a time: steps of the gate that run beside each other all prepare.
+prepare() { # [server]: what the tests need; with an argument, what the server boots, too
     mkdir -p "$PLACE"
-    quietly packages install_packages "${PACKAGES[@]}"
-    quietly environment make_environment "$CHECKOUT/.gate/venv" "$GATE_EXTRAS"
-    as_root env PYTHONPATH="$CHECKOUT/devstack" "$CHECKOUT/.gate/venv/bin/python" -P -m ramdisk "$PLACE" \
-        --cache "$CACHE/real-machine"
+    {
+        flock 9
+        quietly packages install_packages "${PACKAGES[@]}"
+        quietly environment make_environment "$CHECKOUT/.gate/venv" "$GATE_EXTRAS"
+        as_root env PYTHONPATH="$CHECKOUT/devstack" "$CHECKOUT/.gate/venv/bin/python" -P -m ramdisk "$PLACE" \
+            --cache "$CACHE/real-machine"
+        [ -z "${1:-}" ] || as_root env INGOT_CACHE="$CACHE" "$CHECKOUT/.gate/venv/bin/ingot-image" \
+            build --profile server --output "$PLACE/server"
+    } 9> "$PLACE/prepare.lock"
     say "prepared in $SECONDS s"
-}
-
-build_server_image() {
-    as_root env INGOT_CACHE="$CACHE" "$CHECKOUT/.gate/venv/bin/ingot-image" build --profile server --output "$PLACE/server"
 }
 
 what=test_uefi
@@ -57,13 +59,15 @@ case ${1:-} in
     --media) what=test_virtual_media ;;
     --server) what=test_server ;;
     --all) what=. ;;
-    --prepare) prepare; build_server_image; exit ;;
+    --prepare) prepare server; exit ;;
     --record) prepare; PATH=$CHECKOUT/.gate/venv/bin:$PATH exec python -m testtools.run tests.gate.real_machine.recording ;;
     -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit ;;
     *) fail "unknown: $1; see --help" ;;
 esac
-prepare
-case $what in test_server | .) build_server_image ;; esac
+case $what in
+    test_server | .) prepare server ;;
+    *) prepare ;;
+esac
 rm -rf "$PLACE/runs"
 : > "$PLACE/story.txt"
 status=0

@@ -67,6 +67,12 @@ def list_faults(directory: Path) -> list[str]:
     return faults + [f"{name}: the manifest does not know it" for name in extra]
 
 
+def is_same(result: Path, place: Path) -> bool:
+    """Return whether a directory has a result, with all of its files as they should be."""
+    sums = place / SUMS
+    return sums.exists() and sums.read_bytes() == (result / SUMS).read_bytes() and not list_faults(place)
+
+
 def _compare(path: Path, name: str, facts: dict[str, Any]) -> Iterable[str]:
     if not path.is_file():
         yield f"{name}: it is missing"

@@ -31,11 +31,13 @@ def check_place(place: Path) -> None:
 
 
 def publish(result: Path, place: Path) -> None:
-    """Copy a result to a directory; what machines fetch meanwhile is the earlier one, or the new one.
+    """Copy a result to a directory, unless it is there; meanwhile machines fetch the earlier one, or the new one.
 
     :raises BuildError: something else is there. :raises OSError: there is no space.
     """
     check_place(place)
+    if manifest.is_same(result, place):
+        return
     place = place.absolute()
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}-") as scratch:

@@ -77,6 +77,19 @@ class Build(CommandCase):
         self.assertFalse((self.place / "www" / "loaders").exists())
         self.assertEqual(["cache", "www"], sorted(os.listdir(self.place)))
 
+    def test_what_is_there_is_not_copied_again_unless_it_was_damaged(self) -> None:
+        self.keep_ordered()
+        words = ("build", "--profile", "small", "--no-iso", "--output", self.place / "www")
+        found = []
+        for content in (None, None, b"damaged "):
+            if content:
+                (self.place / "www" / "vmlinuz").write_bytes(content)
+            self.assertEqual(0, self.run_command(*words)[0])
+            found.append((self.place / "www").stat().st_ino)
+        self.assertEqual(found[0], found[1])
+        self.assertNotEqual(found[1], found[2])
+        self.assertEqual(b"a kernel", (self.place / "www" / "vmlinuz").read_bytes())
+
     def test_a_directory_with_other_files_stays_as_it_is(self) -> None:
         self.keep_ordered()
         self.write("www/index.html", "a site")
