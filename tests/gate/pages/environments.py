@@ -99,7 +99,7 @@ class Site(Environment):
             "OS_AUTH_TYPE": "none",
             "OS_ENDPOINT": self._lab.url,
             "PACKAGING": str(environments.ROOT / "packaging"),
-            "PATH": ":".join(map(str, (*self._clients, pathlib.Path(sys.executable).parent, _PATH))),
+            "PATH": ":".join(map(str, (pathlib.Path(sys.executable).parent, *self._clients, _PATH))),
             "RACK": self._lab.rack.description["control_url"],
             "REDFISH_CA": self._lab.rack.description["redfish_ca_file"],
         }
