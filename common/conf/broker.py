@@ -83,7 +83,7 @@ def notification_address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
 
 
 def is_default(conf: cfg.ConfigOpts, name: str, group: str | None = None) -> bool:
-    """Return whether an option has a default, its own or Ingot's: nobody has set it."""
+    """Return whether an option has a default, its own or Ingot's, because it is not set."""
     location = conf.get_location(name, group)
     return location is None or not location.location.is_user_controlled
 
