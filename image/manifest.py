@@ -3,7 +3,7 @@
 import datetime
 import importlib.metadata
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
 _FORMAT = 1
 
 
-def write(directory: Path, facts: dict[str, object]) -> None:
+def write(directory: Path, facts: Mapping[str, object]) -> None:
     """Write manifest and sums of all files of a directory.
 
     :param facts: of the manifest, beside the files and the time.

@@ -109,7 +109,7 @@ class Build(CommandCase):
             (file / "www", "you may not write to|is a file"),
         ):
             status, _, err = self.run_command("build", "--profile", "small", "--no-iso", "--output", output)
-            self.assertEqual(1, status, output)
+            self.assertEqual(1, status, str(output))
             self.assertRegex(err, f"^ingot-image: {re.escape(str(output))}.*({said})")
 
     def test_a_host_that_lacks_programs_gets_their_packages_named(self) -> None:
@@ -131,7 +131,7 @@ class Refused(CommandCase):
 
     def check(self, option: str, value: object, said: str) -> None:
         status, _, err = self.run_command("build", "--output", self.place / "www", option, value)
-        self.assertEqual(2, status, value)
+        self.assertEqual(2, status, str(value))
         self.assertIn(f"argument {option}: ", err)
         self.assertRegex(err, said)
         self.assertEqual([], [name for name in os.listdir(self.place) if name in ("cache", "www")])
