@@ -1,5 +1,6 @@
 """The contract of bios interfaces."""
 
+import functools
 from typing import Any
 
 from ingot.common import errors, states
@@ -43,7 +44,7 @@ class BIOSContract(ContractTest):
     def test_settings_that_are_none_are_refused(self) -> None:
         for wrong in ([{"value": 1}], ["x"]):
             self.assert_refused(
-                lambda wrong=wrong: self.step("bios", "apply_configuration", settings=wrong), "settings", "name"
+                functools.partial(self.step, "bios", "apply_configuration", settings=wrong), "settings", "name"
             )
         self.assertRaises(errors.MissingParameter, self.step, "bios", "apply_configuration")
 
@@ -84,9 +85,10 @@ class RegistryContract(ContractTest):
         settings = [{"name": name, "value": value} for name, (value, _) in wrong.items()]
         parts = [part for name, (_, part) in wrong.items() for part in (name, part)]
         self.assert_refused(lambda: self.step("bios", "apply_configuration", settings=settings), *parts)
-        for none in ([], {}, [{"name": "x"}]):
+        nothing: tuple[Any, ...] = ([], {}, [{"name": "x"}])
+        for none in nothing:
             self.assert_refused(
-                lambda none=none: self.step("bios", "apply_configuration", settings=none),  # type: ignore[misc]
+                functools.partial(self.step, "bios", "apply_configuration", settings=none),
                 "settings",
             )
         self.assertEqual(0, self.bench.count_log("power on"))

@@ -74,7 +74,7 @@ class UpdatesContract(FirmwareCase):
 
     def test_updates_that_cannot_be_made_are_refused_before_any_is(self) -> None:
         good = self.update("bios")
-        for wrong in (
+        settings: tuple[Any, ...] = (
             [],
             {},
             [good, {"component": "bios"}],
@@ -83,7 +83,8 @@ class UpdatesContract(FirmwareCase):
             [good, {"component": "bmc", "url": "http://x/y", "source": "local"}],
             [good, {"component": "bmc", "url": "http://x/y", "wait": -1}],
             [good, {"component": "bmc", "url": "http://x/y", "more": 1}],
-        ):
+        )
+        for wrong in settings:
             self.assertRaises(errors.Invalid, self.step, "firmware", "update", settings=wrong)
         self.assertEqual(0, self.bench.count_log("Update of"))
 

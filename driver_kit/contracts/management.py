@@ -1,6 +1,7 @@
 """The contracts of management interfaces: how the machine boots, its lights, its drives, the BMC itself."""
 
 import datetime
+import functools
 import json
 from typing import Any
 
@@ -49,7 +50,7 @@ class ManagementContract(ContractTest):
         unknown = sorted(set(BOOT_DEVICES) - set(self.management.get_supported_boot_devices(self.task)))
         for device in ("tape", "", *self.bench.missing, *unknown):
             self.assert_refused(
-                lambda device=device: self.management.set_boot_device(self.task, device),
+                functools.partial(self.management.set_boot_device, self.task, device),
                 *("boot_device", repr(device), *self.devices()),
             )
         self.assert_boot_device("disk", True)
@@ -120,7 +121,7 @@ class ManagementContract(ContractTest):
     def test_a_moment_that_is_none_is_refused(self) -> None:
         for wrong in ("tomorrow", 7):
             self.assert_refused(
-                lambda wrong=wrong: self.step("management", "set_bmc_clock", target_datetime=wrong), "target_datetime"
+                functools.partial(self.step, "management", "set_bmc_clock", target_datetime=wrong), "target_datetime"
             )
 
 
@@ -186,7 +187,7 @@ class VirtualMediaContract(ContractTest):
     def test_media_that_the_bmc_cannot_fetch_are_refused(self) -> None:
         for wrong in ("file:///etc/shadow", "nowhere", "ftp://192.0.2.1/x.iso", ""):
             self.assert_refused(
-                lambda wrong=wrong: self.management.attach_virtual_media(self.task, "cdrom", wrong, None), "image_url"
+                functools.partial(self.management.attach_virtual_media, self.task, "cdrom", wrong, None), "image_url"
             )
         self.assert_refused(
             lambda: self.management.attach_virtual_media(self.task, "cdrom", self.images[0], "swift"),

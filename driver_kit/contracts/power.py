@@ -1,5 +1,7 @@
 """The contract of power interfaces."""
 
+import functools
+
 from ingot.common import errors, states
 from ingot.driver_kit import patience
 from ingot.driver_kit.contracts.base import ContractTest
@@ -45,7 +47,7 @@ class PowerContract(ContractTest):
         self.task.conf.set_override("power_state_change_timeout", 2, "conductor")
         self.bench.limit_time(5)
         error = self.assertRaises(errors.IngotError, self.switch, states.SOFT_POWER_OFF)
-        self.assertIsInstance(error, errors.StepFailed | errors.HardwareError)
+        self.assertIsInstance(error, (errors.StepFailed, errors.HardwareError))
         self.assert_power(states.POWER_ON)
         self.task.conf.set_override("power_state_change_timeout", int(patience.seconds(20)), "conductor")
         self.task.memory.clear()
@@ -119,8 +121,8 @@ class PowerContract(ContractTest):
         for key, value in self.task.node.driver_info.items():
             if key.endswith("_address"):
                 without = self.bench.again(**{key: None})
-                self.assert_refused(lambda without=without: without.driver.power.validate(without), key)
+                self.assert_refused(functools.partial(without.driver.power.validate, without), key)
                 strange = self.bench.again(**{key: ["x"]})
-                self.assert_refused(lambda strange=strange: strange.driver.power.validate(strange), key)
+                self.assert_refused(functools.partial(strange.driver.power.validate, strange), key)
                 self.assertTrue(value)
         self.task.driver.power.validate(self.task)

@@ -6,7 +6,7 @@ Sources: specifications 001 (deploy steps), 002 (clean steps), 000 (post-step ho
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from oslo_config import cfg
 
@@ -68,7 +68,8 @@ class DeclaredStep:
         }
 
 
-class FromOption(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class FromOption:
     """What an option says: a priority, or a number of seconds."""
 
     group: str

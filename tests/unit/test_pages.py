@@ -24,6 +24,7 @@ Text.
 
    $ cat > file <<'END'
    > one
+   >
    >   two
    > END
 
@@ -56,7 +57,7 @@ class ReadTest(testtools.TestCase):
                     ["Done, 1be26c0b-03f2-4d2e-ae87-c02d7f33c123", "..."],
                     0,
                 ),
-                ("cat > file <<'END'\none\n  two\nEND", [], 0),
+                ("cat > file <<'END'\none\n\n  two\nEND", [], 0),
                 ("false", [], 2),
             ],
             [(command.text, command.shown, command.status) for command in site.commands],

@@ -106,8 +106,8 @@ class _Reader:
         for offset, line in enumerate((line[start:] for line in body), number + 2):
             if line.startswith("$ "):
                 self._add(offset, line[2:])
-            elif goes_on or line.startswith("> "):
-                more = line.removeprefix("> ")
+            elif goes_on or line.startswith("> ") or line == ">":
+                more = line.removeprefix(">").removeprefix(" ") if line.startswith(">") else line
                 section.commands[-1].text += "\n" + self._replace(more)
             elif line.strip() and not line.startswith(":"):
                 if not section.commands:
