@@ -145,8 +145,9 @@ class Server:
         """Have it read anew which machines there are."""
         self._send(signal.SIGHUP)
 
-    def restart(self) -> None:
-        """Have it begin anew, with another file."""
+    def restart(self, command: Sequence[str]) -> None:
+        """Have it begin anew, with another command or file."""
+        self._command = list(command)
         self._restarting = True
         self._send(signal.SIGTERM)
 

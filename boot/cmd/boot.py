@@ -126,11 +126,12 @@ class _Service:
         try:
             if not self._conf.reload_config_files():
                 return
-            self._settings, _command = _prepare(self._conf)
+            self._settings, command = _prepare(self._conf)
         except errors.IngotError as exc:
             LOG.warning("DHCP goes on as before: %s", exc.message)
             return
-        self._server.restart()
+        self._machines = Machines(self._db, self._settings.directory / server.MACHINES)
+        self._server.restart(command)
 
 
 def _prepare(conf: cfg.ConfigOpts, elsewhere: pathlib.Path | None = None) -> tuple[settings.Settings, list[str]]:

@@ -116,8 +116,9 @@ class ServerTest(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch("ingot.boot.server._FIRST_PAUSE", 3600))
         running = self.start("echo up >&2; exec sleep 60")
         self.wait_for("up")
-        running.restart()
-        self.wait_for("runs as process", times=2)
+        running.restart(["sh", "-c", "echo another >&2; exec sleep 60"])
+        self.wait_for("another")
+        self.assertEqual(2, self.logs.output.count("runs as process"))
         self.assertNotIn("it is started again", self.logs.output)
 
 
