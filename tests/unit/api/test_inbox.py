@@ -170,11 +170,3 @@ class Accepting(InboxCase):
         self.db.write(sa.update(_INBOX).values(seen_at=clock.after(-15 * 24 * 3600)))
         self.assertEqual(1, inbox.prune(self.db, 14))
         self.assertEqual([], self.list())
-
-
-class AcceptingOnMySQL(Accepting):
-    backend = "mysql"
-
-
-class AcceptingOnPostgreSQL(Accepting):
-    backend = "postgresql"

@@ -56,11 +56,3 @@ class MachinesOnSQLite(database.TestCase):
         self.follow()
         self.assertEqual(0o644, self.path.stat().st_mode & 0o777)
         self.assertEqual([self.path], list(self.path.parent.iterdir()))
-
-
-class MachinesOnMySQL(MachinesOnSQLite):
-    backend = "mysql"
-
-
-class MachinesOnPostgreSQL(MachinesOnSQLite):
-    backend = "postgresql"
