@@ -49,9 +49,7 @@ def parse_url(text: str, option: str = "[database] connection") -> sa.URL:
     except sa.exc.NoSuchModuleError:
         known = False
     if not known:
-        raise errors.ConfigurationError(
-            option=option, value=url.render_as_string(hide_password=True), allowed=_URLS
-        )
+        raise errors.ConfigurationError(option=option, value=url.render_as_string(hide_password=True), allowed=_URLS)
     try:
         url.get_dialect().import_dbapi()
     except ImportError as exc:

@@ -58,9 +58,7 @@ def create(db: Database, values: Mapping[str, object], chassis_uuid: str | None 
         return insert(connection, values, chassis_uuid)
 
 
-def insert(
-    connection: sa.Connection, values: Mapping[str, object], chassis_uuid: str | None = None
-) -> nodes.ShownNode:
+def insert(connection: sa.Connection, values: Mapping[str, object], chassis_uuid: str | None = None) -> nodes.ShownNode:
     """Add a node.
 
     :param values: its columns, with its uuid.
