@@ -68,6 +68,22 @@ class TestInspection(testtools.TestCase):
         bench.user.provision(self.uuid, "inspect")
         bench.reach(self.uuid, "manageable")
 
+    def test_a_machine_without_ports_is_booted_by_the_operators_own_network(self) -> None:
+        bench = self.manageable(options={"inspector": {"require_managed_boot": "False", "add_ports": "all"}})
+        for port in bench.user.get("/v1/ports")["ports"]:
+            bench.user.delete(f"/v1/ports/{port['uuid']}")
+        bench.user.provision(self.uuid, "inspect")
+        bench.reach(self.uuid, "inspect wait")
+        bench.eventually(
+            lambda: any("/boot/ipxe/" in line for line in bench.rack.control.log(MACHINE)), "it boots from the network"
+        )
+        card = {"name": "eth0", "mac_address": "52:54:00:aa:00:01", "ipv4_address": "192.0.2.10"}
+        found = {"interfaces": [card], "bmc_address": bench.rack.machines[0]["bmc_address"], "cpu": {"count": 4}}
+        bench.user.post("/v1/continue_inspection", {"inventory": found})
+        node = bench.reach(self.uuid, "manageable")
+        self.assertEqual((4, "power off"), (node["properties"]["cpus"], node["power_state"]))
+        self.assertEqual(["52:54:00:aa:00:01"], [port["address"] for port in bench.user.get("/v1/ports")["ports"]])
+
     def test_a_wait_can_be_aborted(self) -> None:
         bench = self.manageable()
         bench.rack.control.order_fault(MACHINE, "boot_hang")
