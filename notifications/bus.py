@@ -1,17 +1,20 @@
 """Sends notifications by oslo.messaging, on a thread of its own: nothing that happens to a node waits for a broker."""
 
 import contextlib
+import itertools
 import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import amqp
 import oslo_messaging
+from kombu import exceptions as kombu_exceptions
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import context, metrics
+from ingot.common import context, errors, metrics
 from ingot.common.conf import broker
 from ingot.common.json_types import Json
 
@@ -30,6 +33,11 @@ PATIENCE_S = 5.0
 """How long the end of a process waits for notifications to be sent."""
 
 _SUMMARY_S = 10.0
+_LOG_EVERY_S = 60.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 10.0
+
+_AWAY = (oslo_messaging.MessagingException, kombu_exceptions.OperationalError, amqp.AMQPError, OSError)
+"""What is raised where a broker is away, or refuses a queue that it has in another form."""
 
 
 class Message(NamedTuple):
@@ -118,6 +126,8 @@ class Outbound:
                 self._send(message)
                 self.sent += 1
                 self._count_sent.inc()
+            except errors.ServiceUnavailable:
+                self._note_loss(1)
             except Exception:  # the edge of a thread
                 self._note_loss(1)
                 LOG.exception("Sending the notification %s failed unexpectedly", message.event_type)
@@ -143,14 +153,49 @@ def connect(conf: cfg.ConfigOpts) -> Callable[[Message], None] | None:
             LOG.warning("No notification is sent: set [%s] driver, to messagingv2 for RabbitMQ", broker.NOTIFICATIONS)
         return None
     transport = _open_transport(conf)
+    attempts = _Attempts(transport, conf[broker.NOTIFICATIONS].retry)
     versioned = oslo_messaging.Notifier(transport, serializer=_Contexts(), topics=conf.versioned_notifications_topics)
     sensors = oslo_messaging.Notifier(transport, serializer=_Contexts())
 
     def send(message: Message) -> None:
         notifier = (sensors if message.is_sensor_data else versioned).prepare(publisher_id=message.publisher)
+        attempts.has_failed = False
         getattr(notifier, message.priority)(message.ctx, message.event_type, message.payload)
+        if attempts.has_failed:  # oslo.messaging's driver has logged it, and raises nothing
+            raise errors.ServiceUnavailable(what="The message bus", reason="it did not take a notification")
 
     return send
+
+
+class _Attempts:
+    """Has a transport try again for as long as the brokers are away.
+
+    That is what oslo.messaging promises. It does so on a connection that breaks, and gives up where it opens one.
+
+    :param most: attempts after the first one; -1: any number.
+    :ivar has_failed: whether the last message was given up.
+    """
+
+    def __init__(self, transport: oslo_messaging.Transport, most: int) -> None:
+        self.has_failed = False
+        self._most = most
+        self._send = transport._send_notification
+        self._logged_at = -_LOG_EVERY_S
+        transport._send_notification = self._try
+
+    def _try(self, *args: Any, **kwargs: Any) -> None:
+        for number in itertools.count():
+            try:
+                self._send(*args, **kwargs)
+                return
+            except _AWAY as exc:
+                if 0 <= self._most <= number:
+                    self.has_failed = True
+                    raise
+                if time.monotonic() - self._logged_at >= _LOG_EVERY_S:
+                    self._logged_at = time.monotonic()
+                    LOG.warning("Notifications wait for the broker: %s", exc)
+                time.sleep(min(_FIRST_PAUSE_S * 2 ** min(number, 10), _LONGEST_PAUSE_S))
 
 
 def _open_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:

@@ -1,6 +1,8 @@
 """Notifications reach a consumer of Ironic's by RabbitMQ: one that listens as Ceilometer does."""
 
+import logging
 import queue
+import time
 import urllib.parse
 from typing import Any
 
@@ -90,6 +92,20 @@ class RabbitTest(testtools.TestCase):
         login = given.netloc.rpartition("@")[0]
         way.cut()
         notifier = self.make_notifier(f"rabbit://{login}@{way.host}:{way.port}{given.path}")
+        log = self.useFixture(fixtures.FakeLogger("ingot.notifications", level=logging.WARNING))
         notifier.tell(context.RequestContext(), "chassis", Notice(CRUD["chassis"], "update", "end"), _ROW)
+        until = time.monotonic() + patience.seconds(60)
+        while "Notifications wait for the broker" not in log.output and time.monotonic() < until:
+            time.sleep(0.02)
         way.restore()
         self.assertEqual("baremetal.chassis.update.end", consumer.take()[1])
+        self.assertIn("Notifications wait for the broker", log.output)
+
+    def test_what_is_given_up_is_counted(self) -> None:
+        self.conf.set_override("retry", 0, broker.NOTIFICATIONS)
+        self.useFixture(fixtures.FakeLogger("oslo_messaging"))  # which logs it whole
+        notifier = self.make_notifier("rabbit://a:b@127.0.0.1:1/")
+        notifier.tell(context.RequestContext(), "chassis", Notice(CRUD["chassis"], "update", "end"), _ROW)
+        notifier.close(patience.seconds(60))
+        assert notifier.outbound
+        self.assertEqual((0, 1), (notifier.outbound.sent, notifier.outbound.lost))
