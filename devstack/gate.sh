@@ -55,7 +55,7 @@ STEPS=(
     "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/machine-room.sh --prepare"
     "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
     # Types the commands of the guides.
-    "+pages          | tests | 8  | stestr --test-path ./tests/gate/pages run --serial"
+    "+pages          | tests | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2"
     "+quickstart     | check | 7  | devstack/quickstart.sh --once"
     "+moving         | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
     "clients         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
@@ -253,7 +253,7 @@ fi
 if [ -z "$only" ] || [[ ,$only, =~ ,(monitoring|pages), ]]; then
     install_packages "${MONITORING_PACKAGES[@]}"
 fi
-if [ -z "$only" ] || [[ ,$only, == *,packaging,* ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(packaging|pages), ]]; then
     install_packages "${PACKAGING_PACKAGES[@]}"
 fi
 

@@ -46,7 +46,7 @@ def environment(name: str) -> Environment:
     return made
 
 
-class PagesTest(testtools.TestCase):
+class _Typist(testtools.TestCase):
     """What a page says is what happens. There is a method for each page."""
 
     def type(self, page: pathlib.Path) -> None:
@@ -78,6 +78,14 @@ def _is_typed_there(reason: str | None) -> bool:
     """Return whether a reason names another test that types the commands."""
     named = TYPED_THERE.match(reason or "")
     return named is not None and (ROOT / named[1]).is_file()
+
+
+class PagesTest(_Typist):
+    """Those of the other environments."""
+
+
+class TutorialsTest(_Typist):
+    """Those that install Ingot first: they have a worker of their own, as that takes time."""
 
 
 class AllPagesTest(testtools.TestCase):
@@ -116,7 +124,7 @@ def _add_tests() -> None:
         def test(self: Any, page: pathlib.Path = page) -> None:
             self.type(page)
 
-        setattr(PagesTest, name, test)
+        setattr(TutorialsTest if page.is_relative_to(SOURCE / "tutorial") else PagesTest, name, test)
 
 
 _add_tests()
