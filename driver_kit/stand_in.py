@@ -158,7 +158,7 @@ class AgentClient:
         answer: dict[str, Any] = self.post(name, params).json()
         return answer
 
-    def offered(self, kind: str) -> dict[str, Any]:
+    def ask_steps(self, kind: str) -> dict[str, Any]:
         """Ask for the clean, deploy or service steps; the answered command."""
         return self.run(f"{kind}.get_{kind}_steps", {"node": {}, "ports": []})
 

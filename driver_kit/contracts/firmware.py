@@ -18,7 +18,7 @@ class FirmwareCase(ContractTest):
     def versions(self) -> dict[str, Any]:
         return dict(self.columns(self.task.firmware, "component", "current_version"))
 
-    def flashed(self) -> dict[str, Any]:
+    def read_versions(self) -> dict[str, Any]:
         return {one["component"]: one.get("last_version_flashed") for one in self.task.firmware}
 
     def update(self, component: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class FirmwareContract(FirmwareCase):
         after = self.versions()
         self.assertEqual(set(before), set(after))
         self.assertEqual([], [one for one in before if before[one] == after[one]])
-        self.assertEqual(after, self.flashed())
+        self.assertEqual(after, self.read_versions())
         self.assertEqual(states.POWER_OFF, self.task.driver.power.get_power_state(self.task), "as before the update")
 
     def test_the_step_is_one_of_all_flows_and_needs_no_agent(self) -> None:

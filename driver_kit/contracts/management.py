@@ -170,19 +170,19 @@ class VirtualMediaContract(ContractTest):
         self.management = self.task.driver.management
         self.images = [f"{service().url}/{name}" for name in ("image.iso", "other.iso")]
 
-    def inserted(self) -> list[str]:
+    def list_inserted(self) -> list[str]:
         return [one["image"] for one in self.management.get_virtual_media(self.task) if one["inserted"]]
 
     def test_media_are_inserted_replaced_and_ejected(self) -> None:
         first, second = self.images
         for _again in range(2):
             self.management.attach_virtual_media(self.task, "cdrom", first, None)
-            self.assertEqual([first], self.inserted())
+            self.assertEqual([first], self.list_inserted())
         self.management.attach_virtual_media(self.task, "cdrom", second, "http")
-        self.assertEqual(sorted([first, second][-self.bench.cd_drives :]), sorted(self.inserted()))
+        self.assertEqual(sorted([first, second][-self.bench.cd_drives :]), sorted(self.list_inserted()))
         for _again in range(2):
             self.management.detach_virtual_media(self.task, _ALL_MEDIA)
-            self.assertEqual([], self.inserted())
+            self.assertEqual([], self.list_inserted())
 
     def test_media_that_the_bmc_cannot_fetch_are_refused(self) -> None:
         for wrong in ("file:///etc/shadow", "nowhere", "ftp://192.0.2.1/x.iso", ""):
@@ -193,13 +193,13 @@ class VirtualMediaContract(ContractTest):
             lambda: self.management.attach_virtual_media(self.task, "cdrom", self.images[0], "swift"),
             *("image_download_source", "http"),
         )
-        self.assertEqual([], self.inserted())
+        self.assertEqual([], self.list_inserted())
 
     def test_a_drive_that_there_is_not_is_refused_with_those_that_are(self) -> None:
         present = {kind for one in self.management.get_virtual_media(self.task) for kind in one["media_types"]}
         if "USBStick" in present:
             self.management.attach_virtual_media(self.task, "disk", self.images[0], None)
-            self.assertEqual([self.images[0]], self.inserted())
+            self.assertEqual([self.images[0]], self.list_inserted())
         else:
             self.assert_refused(
                 lambda: self.management.attach_virtual_media(self.task, "disk", self.images[0], None),
@@ -211,7 +211,7 @@ class VirtualMediaContract(ContractTest):
 
         def change() -> None:
             self.management.attach_virtual_media(self.task, "cdrom", image := images.pop(0), None)
-            self.assertIn(image, self.inserted())
+            self.assertIn(image, self.list_inserted())
             self.management.detach_virtual_media(self.task, _ALL_MEDIA)
 
         self.assert_borne(change)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import fixtures
 
 from ingot.common import errors, states
-from ingot.driver_kit import memory_task, suites
+from ingot.driver_kit import memory_task
 from ingot.driver_kit.bench import Bench
-from ingot.driver_kit.contracts import power
+from ingot.driver_kit.contracts import power, suites
 from ingot.driver_kit.http_handler import Handler
 
 TOKEN = "open sesame"  # noqa: S105  of a plug that there is not

@@ -1,6 +1,6 @@
 """What implementations, and the hardware that they are tested on, cannot do: a row for each, with the reason."""
 
-from ingot.driver_kit.suites import Lack
+from ingot.driver_kit.contracts.suites import Lack
 
 _NO_BMC = "There is no BMC: nothing can be silent, busy or guarded by a password."
 _NO_SYSTEM = "Its power changes at once and always, and no system runs that could ignore it."

@@ -2,7 +2,7 @@
 
 import testtools
 
-from ingot.driver_kit import suites
+from ingot.driver_kit.contracts import suites
 from tests.functional.contract import lacks
 from tests.functional.contract.benches import BENCHES
 

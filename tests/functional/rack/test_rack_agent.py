@@ -118,8 +118,8 @@ class CommandsTest(RackTest):
 
     def test_steps_are_offered_with_their_managers(self) -> None:
         agent = self.boot_agent()
-        clean = agent.offered("clean")["command_result"]
-        deploy = agent.offered("deploy")["command_result"]["deploy_steps"]
+        clean = agent.ask_steps("clean")["command_result"]
+        deploy = agent.ask_steps("deploy")["command_result"]["deploy_steps"]
         by_name = {step["step"]: step for step in clean["clean_steps"]["GenericHardwareManager"]}
         self.assertEqual(99, by_name["erase_devices_metadata"]["priority"])
         self.assertEqual("raid", by_name["create_configuration"]["interface"])

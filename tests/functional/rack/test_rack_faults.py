@@ -57,7 +57,7 @@ class BootFaultTest(RackTest):
 
     def test_agent_version_after_reboot(self) -> None:
         agent = self.boot_agent()
-        before = agent.offered("clean")["command_result"]["hardware_manager_version"]
+        before = agent.ask_steps("clean")["command_result"]["hardware_manager_version"]
         self.rack.control.order_fault(self.name, "agent_version_after_reboot", "14.1.0")
         self.restart_with_version("14.1.0")
         agent = self.service.agent()
@@ -133,7 +133,7 @@ class AgentFaultTest(RackTest):
         value = {"command": "get_clean_steps", "seconds": 0.5}
         self.rack.control.order_fault(self.name, "slow_answer", value, times=1)
         started = time.monotonic()
-        agent.offered("clean")
+        agent.ask_steps("clean")
         self.assertGreater(time.monotonic() - started, 0.5)
 
     def test_heartbeat_lost(self) -> None:
@@ -174,14 +174,14 @@ class VersionAndTokenFaultTest(RackTest):
             answer = agent.post(f"{extension}.get_{extension}_steps")
             self.assertEqual(404, answer.status_code)
             self.assertEqual(f"Not found: Extension with id {extension} not found.", answer.json()["faultstring"])
-            self.assertEqual("SUCCEEDED", agent.offered("clean")["command_status"])
+            self.assertEqual("SUCCEEDED", agent.ask_steps("clean")["command_status"])
 
     def test_a_hardware_manager_that_changes_at_the_end_of_a_step(self) -> None:
         agent = self.boot_agent()
         for number, kind in enumerate(("clean", "deploy", "service")):
             value = {"step": "flash", "hardware_manager": f"2.{number}"}
             self.rack.control.order_fault(self.name, "new_version_after_step", value, times=1)
-            planned = agent.offered(kind)["command_result"]["hardware_manager_version"]
+            planned = agent.ask_steps(kind)["command_result"]["hardware_manager_version"]
             self.assertEqual("SUCCEEDED", self.run_step(agent, kind, planned)["command_status"])
             answer = self.run_step(agent, kind, planned)
             self.assertEqual("CLEAN_VERSION_MISMATCH", answer["command_status"])
@@ -191,7 +191,7 @@ class VersionAndTokenFaultTest(RackTest):
         agent = self.boot_agent()
         value = {"step": "flash", "agent": "14.2.0"}
         self.rack.control.order_fault(self.name, "new_version_after_step", value, times=1)
-        planned = agent.offered("clean")["command_result"]["hardware_manager_version"]
+        planned = agent.ask_steps("clean")["command_result"]["hardware_manager_version"]
         self.run_step(agent, "clean", planned)
         self.assertEqual("13.0.0", self.service.heartbeats[-1]["agent_version"])
         self.rack.control.power(self.name, "reset")
@@ -208,7 +208,7 @@ class VersionAndTokenFaultTest(RackTest):
     def test_a_malformed_offer(self) -> None:
         agent = self.boot_agent()
         self.rack.control.order_fault(self.name, "malformed_steps", times=1)
-        offered = agent.offered("clean")["command_result"]["clean_steps"]
+        offered = agent.ask_steps("clean")["command_result"]["clean_steps"]
         self.assertEqual("high", offered["GenericHardwareManager"][0]["priority"])
 
     def test_undescribed_arguments(self) -> None:
