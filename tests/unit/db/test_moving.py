@@ -1,129 +1,19 @@
-"""Moving a fleet from Ironic, and back: what is taken over, what becomes of the rest, and what is refused."""
+"""Moving a fleet from Ironic: what is taken over, what becomes of the rest, and what is refused."""
 
-import contextlib
 import datetime
-import io
 import json
-import logging
-import os
-import pathlib
 from typing import Any
 
-import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, keyring, states
 from ingot.common.conf.start import Exit
 from ingot.db import agents, models, nodes
-from ingot.db.cmd import dbsync
 from ingot.db.moving import schema
 from tests import database, ironic_database
+from tests.moving_case import INFO, MovingCase
 
 MOMENT = datetime.datetime(2026, 3, 1, 12, 0)
-INFO = {"ipmi_address": "192.0.2.1", "ipmi_password": "s3cret"}
-
-
-class MovingCase(database.TestCase):
-    """A test with an Ironic's database beside that of Ingot."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.addCleanup(os.umask, os.umask(0o022))
-        root = logging.getLogger()
-        self.addCleanup(setattr, root, "handlers", root.handlers[:])  # the commands have their own
-        self.ironic = ironic_database.IronicDatabase(self.folder / "ironic.sqlite")
-        self.file = self.folder / "ingot.conf"
-        self.file.write_text(
-            "[DEFAULT]\nenabled_hardware_types = fake-hardware, ipmi\nlog_file = ingot.log\n"
-            f"log_dir = {self.folder}\n"
-            f"[database]\nconnection = {self.database.url}\nsqlite_synchronous = false\n"
-            f"[secrets]\nkey_file = {self.database.conf.secrets.key_file}\n"
-        )
-
-    def dbsync(self, *words: str) -> tuple[int, str]:
-        """Return exit status and output of a command."""
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            status = dbsync.main(["--config-file", str(self.file), *words])
-        return status, output.getvalue()
-
-    def take_over(self, *words: str) -> str:
-        """Import, which must succeed, and return the output."""
-        status, output = self.dbsync("import-ironic", "--from", self.ironic.url, *words)
-        self.assertEqual(0, status, output)
-        return output
-
-    def give_back(self, *words: str) -> str:
-        """Export, which must succeed, and return the output."""
-        status, output = self.dbsync("export-ironic", "--to", self.ironic.url, *words)
-        self.assertEqual(0, status, output)
-        return output
-
-    def refused(self, *words: str) -> str:
-        """Return what is said of an import that is refused; nothing is written."""
-        before = self.count()
-        status, output = self.dbsync("import-ironic", *(words or ("--from", self.ironic.url)))
-        self.assertNotEqual(0, status, output)
-        self.assertEqual(before, self.count())
-        self.assertNotIn("Traceback", output)
-        return output
-
-    def count(self) -> dict[str, int]:
-        """Return how many rows each table of Ingot has."""
-        with self.db.single() as connection:
-            return {
-                noun.name: connection.execute(sa.select(sa.func.count()).select_from(noun.table)).scalar_one()
-                for noun in schema.NOUNS
-            }
-
-    def read(self, model: type[models.Base]) -> list[Any]:
-        return self.db.read_all(model, sa.select(models.table(model)).order_by(sa.text("1")))
-
-    def fill(self) -> str:
-        """Write a row into each table of Ironic; return the node's uuid."""
-        times = {"created_at": "2026-03-01 12:00:00", "updated_at": "2026-03-01 12:00:00"}
-        self.ironic.add("chassis", id=3, uuid="c-3", description="Rack", extra={"row": 1}, **times)
-        uuid = self.ironic.add_node(
-            7,
-            chassis_id=3,
-            driver="ipmi",
-            driver_info=INFO,
-            properties={"cpus": 4},
-            extra={"ü": "ß"},
-            provision_state="active",
-            instance_uuid="i-1",
-            instance_info={"image_source": "http://images/1", "configdrive": "H4sIAA=="},
-            driver_internal_info={"is_whole_disk_image": True},
-            allocation_id=5,
-            updated_at="2026-03-01 12:00:00",
-        )
-        own = {"node_id": 7}
-        self.ironic.add("node_traits", trait="CUSTOM_GPU", **own)
-        self.ironic.add("node_tags", tag="old", **own)
-        group = {"uuid": "g-2", "address": "52:54:00:00:00:02", "mode": "802.3ad", "standalone_ports_supported": 1}
-        self.ironic.add("portgroups", id=2, **group, **own, **times)
-        port = {"uuid": "p-4", "portgroup_id": 2, "pxe_enabled": 1, "available_for_dynamic_portgroup": 1}
-        self.ironic.add("ports", id=4, address="52:54:00:00:00:01", **port, **own, **times)
-        self.ironic.add("volume_connectors", id=1, uuid="k-1", type="iqn", connector_id="iqn.1", **own, **times)
-        volume = {"uuid": "t-1", "volume_type": "iscsi", "volume_id": "v", "boot_index": 0}
-        self.ironic.add("volume_targets", id=1, properties={"auth_password": "s3cret"}, **volume, **own, **times)
-        self.ironic.add("bios_settings", name="vmx", value="on", allowable_values=["on", "off"], **own, **times)
-        self.ironic.add("firmware_information", id=9, component="bmc", initial_version="1", **own, **times)
-        for number in (1, 2):
-            self.ironic.add("node_inventory", id=number, inventory_data={"cpu": number}, plugin_data={}, **own, **times)
-        self.ironic.add("node_history", id=1, uuid="h-1", event="it failed", severity="ERROR", **own, **times)
-        wish = {"resource_class": "large", "traits": ["CUSTOM_GPU"], "candidate_nodes": [uuid]}
-        self.ironic.add("allocations", id=5, uuid="i-1", name="mine", state="active", **wish, **own, **times)
-        self.ironic.add("deploy_templates", id=1, uuid="d-1", name="CUSTOM_D", **times)
-        step = {"interface": "bios", "step": "factory_reset", "args": {}}
-        self.ironic.add("deploy_template_steps", id=1, deploy_template_id=1, priority=150, **step)
-        self.ironic.add("runbooks", id=1, uuid="r-1", name="CUSTOM_R", public=1, **times)
-        self.ironic.add("runbook_steps", id=1, runbook_id=1, order=1, **step)
-        self.ironic.add("runbook_traits", runbook_id=1, trait="CUSTOM_GPU")
-        rule = {"conditions": [], "actions": [{"op": "log", "args": {"msg": "hello"}}], "phase": "main"}
-        self.ironic.add("inspection_rules", id=1, uuid="u-1", priority=10, **rule, **times)
-        return uuid
 
 
 class ImportsOnSQLite(MovingCase):
@@ -420,97 +310,3 @@ class Releases(MovingCase):
         self.assertEqual(expected | {"nodes.conductor_affinity", "nodes.reservation"}, left)
         tables = {noun.theirs for noun in schema.NOUNS}
         self.assertEqual(schema.NOT_TAKEN, self.ironic.tables.keys() - tables)
-
-
-class Exports(MovingCase):
-    def everything(self) -> dict[str, list[dict[str, Any]]]:
-        """Return all rows, without what Ironic's own code decides anew."""
-        ignored = {"version", "created_at", "updated_at", "conductor_affinity"}
-        return {
-            table: [
-                self._as_said({key: row[key] for key in row if key not in ignored}) for row in self.ironic.rows(table)
-            ]
-            for table in self.ironic.tables
-        }
-
-    @staticmethod
-    def _as_said(row: dict[str, Any]) -> dict[str, Any]:
-        said = {name: json.loads(value) if str(value).startswith(("[", "{")) else value for name, value in row.items()}
-        return {name: value for name, value in said.items() if value not in (None, {}, [], 0, "")}
-
-    def test_what_has_not_changed_is_as_it_was(self) -> None:
-        self.fill()
-        self.ironic.execute("DELETE FROM node_inventory WHERE id = 1")
-        before = self.everything()
-        self.take_over()
-        self.assertIn("0 nodes are new", self.give_back("--dry-run"))
-        self.give_back()
-        after = self.everything()
-        for rows in (before, after):  # Ironic does not refer to these by their ids
-            for table in ("node_inventory", "firmware_information"):
-                for row in rows[table]:
-                    row.pop("id", None)
-        self.assertEqual(before, after)
-
-    def test_what_was_changed_here_is_different_there(self) -> None:
-        uuid = self.fill()
-        gone = self.ironic.add_node(8)
-        self.take_over()
-        self.db.write(sa.delete(nodes.NODES).where(nodes.NODES.c.uuid == gone))
-        values = {"provision_state": "available", "instance_uuid": None, "instance_info": {}, "configdrive": None}
-        self.db.write(
-            sa.update(nodes.NODES).where(nodes.NODES.c.uuid == uuid).values(power_state="power off", **values)
-        )
-        self.db.write(sa.delete(models.table(models.Allocation)))
-        new = database.make_node(self.db, driver_info=INFO)
-        status, output = self.dbsync("export-ironic", "--to", self.ironic.url)
-        self.assertEqual(1, status)
-        self.assertIn(f"1 nodes that Ingot has not: {gone}", output)
-        self.assertEqual(2, len(self.ironic.rows("nodes")))
-        self.give_back("--delete")
-        first, second = self.ironic.rows("nodes")
-        self.assertEqual((uuid, "available", None), (first["uuid"], first["provision_state"], first["allocation_id"]))
-        self.assertEqual((new.uuid, INFO), (second["uuid"], json.loads(second["driver_info"])))
-        self.assertEqual(("1.44", "1.44"), (first["version"], second["version"]))
-        self.assertEqual([], self.ironic.rows("allocations"))
-
-    def test_what_was_replaced_is_as_it_was(self) -> None:
-        self.ironic.add_node(1, network_interface="flat", provision_state="active", power_state="power on")
-        replace = ("--replace", "network_interface=flat:noop")
-        self.take_over(*replace)
-        self.give_back(*replace)
-        (node,) = self.ironic.rows("nodes")
-        self.assertEqual(("flat", "power on"), (node["network_interface"], node["power_state"]))
-
-    def test_agents_and_what_only_ironic_understands(self) -> None:
-        info = {"agent_secret_token": "t" * 32, "agent_url": "http://192.0.2.1:9999", "is_whole_disk_image": True}
-        self.ironic.add_node(1, provision_state="active", driver_internal_info={**info, "deploy_steps": [{}]})
-        self.take_over()
-        url = "https://192.0.2.1:9999"
-        self.db.write(sa.update(nodes.NODES).values(provision_state="clean wait", agent_url=url))
-        self.give_back()
-        (node,) = self.ironic.rows("nodes")
-        self.assertEqual("clean failed", node["provision_state"])
-        self.assertIn("moved from Ingot", node["last_error"])
-        kept = {"agent_secret_token": "t" * 32, "agent_url": url, "is_whole_disk_image": True}
-        self.assertEqual(kept, json.loads(node["driver_internal_info"]))
-
-    def test_another_database_and_services_that_run_are_refused(self) -> None:
-        self.ironic.add_node(1)
-        self.take_over()
-        other = ironic_database.IronicDatabase(self.folder / "other.sqlite")
-        other.add_node(2, uuid="00000000-0000-0000-0000-000000000001")
-        status, output = self.dbsync("export-ironic", "--to", other.url)
-        self.assertEqual(1, status)
-        self.assertIn("has id 2 in Ironic's database and 1 in Ingot's", output)
-        table = models.table(models.Conductor)
-        self.db.write(sa.insert(table).values(hostname="here", release="0.3.0", rpc_version="1.0"))
-        status, output = self.dbsync("export-ironic", "--to", self.ironic.url)
-        self.assertEqual(1, status)
-        self.assertIn("stop them and the APIs first: here", output)
-
-    def test_it_is_not_written_while_ironic_runs(self) -> None:
-        self.ironic.add("conductors", id=1, hostname="one", online=1, updated_at=str(clock.now()))
-        status, output = self.dbsync("export-ironic", "--to", self.ironic.url)
-        self.assertEqual(1, status)
-        self.assertIn("Ironic is running", output)
