@@ -19,7 +19,7 @@ WIDTHS = (1280, 400)
 _LIMIT_S = 300 * max(1.0, float(os.environ.get("INGOT_TEST_PATIENCE") or 1))
 
 _MEASURE = """<body><pre id="found"></pre><script>
-const FRAMES = "pre, .highlight, .table-wrapper, .graphviz";  // what scrolls by itself
+const FRAMES = "pre, .highlight, .table-wrapper, .graphviz";  // what scrolls in a frame of its own
 async function measure() {
   const found = [];
   for (const width of WIDTHS) for (const page of PAGES) {

@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {"enabled_power_interfaces": ["example-plug"], "enable
 class Plug(fixtures.Fixture):
     """A plug over HTTP.
 
-    :ivar document: what it says, and is told.
+    :ivar document: what it says, and what others write into it.
     :ivar speaks: whether it answers.
     """
 

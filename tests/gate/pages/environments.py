@@ -29,7 +29,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "enabled_power_interfaces": "ipmitool,redfish,fake",
         "enabled_management_interfaces": "ipmitool,redfish,noop,fake",
         "enabled_vendor_interfaces": "ipmitool,redfish,no-vendor,fake",
-        "enabled_raid_interfaces": "no-raid,agent,fake",
+        "enabled_raid_interfaces": "no-raid,agent,redfish,fake",
         "enabled_rescue_interfaces": "no-rescue,agent,fake",
         "enabled_inspect_interfaces": "no-inspect,agent,redfish,fake",
         "enabled_bios_interfaces": "no-bios,redfish,fake",
