@@ -224,7 +224,7 @@ class TestChildren(FlowCase):
         self.assertEqual(([], [("pause", "done")]), (self.ran(self.children[0]), self.ran(self.children[1])))
 
     def test_a_failure_on_a_child_fails_the_parent_and_names_it(self) -> None:
-        failed = self.service(args={"seconds": "x"}, limit_child_node_execution=["dpu-1"])
+        failed = self.service(args={"seconds": -1}, limit_child_node_execution=["dpu-1"])
         self.assertEqual(states.SERVICEFAIL, failed.provision_state)
         self.assertIn(self.children[1].uuid, failed.last_error)
         self.assertIn("vendor.pause", failed.last_error)
