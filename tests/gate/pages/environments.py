@@ -139,12 +139,13 @@ class Laptop(Environment):
         (home / _wheel().name).symlink_to(_wheel())
         variables = {
             "HOME": str(home),
+            "FILES_PORT": str(ports.tcp()),
+            "OS_API__PORT": str(ports.tcp()),
             "PATH": f"{self._python(directory)}:{_PATH}",
             "LC_ALL": "C.UTF-8",
             "NO_PROXY": "*",
         }
-        shell = Shell(directory, variables, start=("env", "--chdir", str(home)))
-        return shell
+        return Shell(directory, variables, start=("env", "--chdir", str(home)))
 
     def _python(self, directory: pathlib.Path) -> pathlib.Path:
         """Return a directory that has the Python of the tests as ``python3``."""
