@@ -52,7 +52,7 @@ class TestMistakes(test_configuration.FileCase):
         self.assertIn("log_file: $ begins the name", line)
 
     def test_values_that_stand_for_others_are_judged_with_their_line(self) -> None:
-        (line,) = self.starts("[api]\nport = $my_ip\n", "ingot")
+        (line,) = self.starts("[api]\nport = $rpc_transport\n", "ingot")
         self.assertIn(f"{self.file}:5: [api] port", line)
         self.assertEqual(
             [], self.begin(f"{FAKE}host = $my_ip\n[api]\nunix_socket = $state_path/a$$b\n").refusals.messages
