@@ -173,7 +173,8 @@ class TestFindings(FileCase):
 
     def test_what_ironic_has_says_what_it_means(self) -> None:
         found = self.findings(
-            "[conductor]\nnode_history = false\nsoft_power_off_timeout = 9\ndeploy_kernel = http://k\n[redfish]\nuse_swift = 1\n"
+            "[conductor]\nnode_history = false\nsoft_power_off_timeout = 9\ndeploy_kernel = http://k\n"
+            "[redfish]\nuse_swift = 1\n"
             "[neutron]\nauth_url = http://n\ncleaning_network = c\n"
         )
         verdicts = {name: verdict for name, (verdict, _advice) in found.items()}
