@@ -2,8 +2,6 @@
 
 import contextlib
 import io
-import logging
-import os
 import pathlib
 from typing import Any
 
@@ -13,7 +11,7 @@ import sqlalchemy as sa
 from ingot.db import models
 from ingot.db.cmd import dbsync
 from ingot.db.moving import schema
-from tests import database, ironic_database
+from tests import command_process, database, ironic_database
 
 INFO = {"ipmi_address": "192.0.2.1", "ipmi_password": "s3cret"}
 
@@ -24,9 +22,7 @@ class MovingCase(database.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.addCleanup(os.umask, os.umask(0o022))
-        root = logging.getLogger()
-        self.addCleanup(setattr, root, "handlers", root.handlers[:])  # the commands have their own
+        self.useFixture(command_process.CommandProcess())
         self.ironic = ironic_database.IronicDatabase(self.folder / "ironic.sqlite")
         self.file = self.folder / "ingot.conf"
         self.file.write_text(

@@ -13,6 +13,8 @@ import types
 from unittest import mock
 
 import testtools
+from oslo_db import options as db_opts
+from oslo_messaging import opts as messaging_opts
 
 from ingot.common import interfaces
 from ingot.common.conf import opts
@@ -164,7 +166,8 @@ class GuidesTest(testtools.TestCase):
             self.assertEqual([], sorted(set(headings) - titles), f"headings of {name}")
 
     def test_guides_name_no_option_that_does_not_exist(self) -> None:
-        known = {f"[{group}] {option.name}" for group, options in opts.list_opts() for option in options}
+        declared = (*opts.list_opts(), *db_opts.list_opts(), *messaging_opts.list_opts())
+        known = {f"[{group or 'DEFAULT'}] {option.name}" for group, options in declared for option in options}
         named = {
             (path.name, option)
             for path in sorted(GUIDES.rglob("*.rst"))

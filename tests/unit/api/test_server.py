@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import pathlib
 import resource
 import socket
@@ -18,7 +17,7 @@ from oslo_config import cfg
 from ingot.api import cmd, server
 from ingot.common import errors
 from ingot.common.conf import opts, safety
-from tests import api_case, server_case
+from tests import api_case, command_process, server_case
 from tests.server_case import ASK, PATIENCE
 
 
@@ -227,9 +226,8 @@ class Starting(api_case.ApiCase):
         lines = ["[DEFAULT]", "auth_strategy = noauth", "transport_url = fake:/", *options]
         config.write_text("\n".join([*lines, "[database]", f"connection = sqlite:///{directory}/new.sqlite", ""]))
         self.useFixture(fixtures.MonkeyPatch("sys.argv", ["ingot-api", "--config-file", str(config)]))
-        self.useFixture(fixtures.MonkeyPatch("oslo_log.log.setup", lambda *_arguments: None))
         self.useFixture(fixtures.MonkeyPatch("oslo_config.cfg.CONF", cfg.ConfigOpts()))
-        self.addCleanup(os.umask, os.umask(0o022))
+        self.useFixture(command_process.CommandProcess())
         with contextlib.redirect_stderr(io.StringIO()) as output:
             self.assertEqual(78, cmd.main())
         self.assertNotIn("Traceback", output.getvalue())

@@ -13,13 +13,14 @@ import testtools
 from ingot.boot import server, settings
 from ingot.boot.cmd import boot
 from ingot.common import boot_loaders, errors
-from tests import conductor_case
+from tests import command_process, conductor_case
 from tests.unit.boot.test_settings import configuration
 
 
 class CommandTest(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
+        self.useFixture(command_process.CommandProcess())
         self.place = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def run_command(self, *arguments: str, options: str = "") -> tuple[int, str]:

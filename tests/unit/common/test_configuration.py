@@ -3,7 +3,6 @@
 import contextlib
 import io
 import logging
-import os
 import pathlib
 import socket
 import stat
@@ -21,7 +20,7 @@ from ingot.common.conf import files, ironic, opts, safety, sample, start
 from ingot.common.conf.ironic import Verdict
 from ingot.conductor.cmd import all_in_one, conductor
 from ingot.db.cmd import dbsync, status
-from tests import operators_files
+from tests import command_process, operators_files
 
 LOCAL = "[api]\nhost_ip = 127.0.0.1\n"
 COMMANDS: Mapping[str, Callable[[], int]] = {
@@ -38,7 +37,7 @@ class FileCase(testtools.TestCase):
         super().setUp()
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.file = self.folder / "ingot.conf"
-        self.addCleanup(os.umask, os.umask(0o022))
+        self.useFixture(command_process.CommandProcess())
 
     def write(self, text: str) -> None:
         self.file.write_text(text)
@@ -64,7 +63,6 @@ class FileCase(testtools.TestCase):
         """Run a command in this process; return exit code, output and errors."""
         self.useFixture(fixtures.MonkeyPatch("sys.argv", [command, *arguments]))
         self.useFixture(fixtures.MonkeyPatch("oslo_config.cfg.CONF", cfg.ConfigOpts()))
-        self.useFixture(fixtures.MonkeyPatch("oslo_log.log.setup", lambda *_arguments: None))
         with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(io.StringIO()) as problems:
             try:
                 code = int(COMMANDS[command]())

@@ -13,7 +13,7 @@ from ingot.conductor import manager
 from ingot.conductor.cmd import drain
 from ingot.db import allocations, conductors, events, maintenance, models, nodes, restoring
 from ingot.db.cmd import dbsync
-from tests import conductor_case, database
+from tests import command_process, conductor_case, database
 
 _ALLOCATIONS = models.table(models.Allocation)
 
@@ -125,6 +125,10 @@ class Restored(conductor_case.ConductorCase):
 
 class Commands(conductor_case.ConductorCase):
     starts = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.useFixture(command_process.CommandProcess())
 
     def command(self, *words: str) -> str:
         """Return the output of a command of ingot-dbsync.
