@@ -10,7 +10,6 @@ import re
 import sys
 import textwrap
 import types
-from unittest import mock
 
 import testtools
 from oslo_db import options as db_opts
@@ -228,9 +227,9 @@ class ExamplesTest(testtools.TestCase):
     def test_python(self) -> None:
         package, power = types.ModuleType("acme"), types.ModuleType("acme.power")
         vars(power)["AcmePower"] = PowerInterface  # a class of the reader's own package
-        patch = mock.patch.dict(sys.modules, {"acme": package, "acme.power": power})
-        patch.start()
-        self.addCleanup(patch.stop)
+        for module in (package, power):  # a copy of sys.modules, put back, would forget what examples import
+            sys.modules[module.__name__] = module
+            self.addCleanup(sys.modules.pop, module.__name__)
         self.addCleanup(base._HOOKS.pop, ("deploy", "management", "set_fans"), None)
         blocks = 0
         for path in sorted(GUIDES.rglob("*.rst")):
