@@ -17,6 +17,7 @@ from tests.gate.pages.shell import Shell
 
 SOURCE = ROOT / "doc" / "source"
 ELSEWHERE = "elsewhere"
+SERVER = "systemd"
 TYPED_BY = re.compile(r"(tests/\S+\.py) types them")
 """How the reason begins of what another test of the gate types."""
 TYPED_THERE = re.compile(r"(tests/gate/\w+\.py) types them\b")
@@ -88,6 +89,10 @@ class TutorialsTest(_Typist):
     """Those that install Ingot first: they have a worker of their own, as that takes time."""
 
 
+class ServersTest(_Typist):
+    """Those that have a server of their own, a container: root runs these tests, in the gate's step ``packaging``."""
+
+
 class AllPagesTest(testtools.TestCase):
     def test_each_page_says_where_its_commands_are_typed(self) -> None:
         wrong = []
@@ -117,6 +122,12 @@ class AllPagesTest(testtools.TestCase):
         self.assertLessEqual(found.total(), MOST_UNTYPED, found)
 
 
+def _find_class(page: pathlib.Path) -> type[_Typist]:
+    if re.search(rf"^ *\.\. console: {SERVER}$", page.read_text(), re.MULTILINE):
+        return ServersTest
+    return TutorialsTest if page.is_relative_to(SOURCE / "tutorial") else PagesTest
+
+
 def _add_tests() -> None:
     for page in pages():
         name = "test_" + re.sub(r"\W+", "_", str(page.relative_to(SOURCE).with_suffix("")))
@@ -124,7 +135,7 @@ def _add_tests() -> None:
         def test(self: Any, page: pathlib.Path = page) -> None:
             self.type(page)
 
-        setattr(TutorialsTest if page.is_relative_to(SOURCE / "tutorial") else PagesTest, name, test)
+        setattr(_find_class(page), name, test)
 
 
 _add_tests()
