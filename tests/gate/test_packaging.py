@@ -129,7 +129,11 @@ class Installed(testtools.TestCase):
     # Pages
 
     def test_the_page_on_tls(self) -> None:
+        files = [f"/etc/ingot/tls/{name}" for name in ("ca.crt", "api.crt", "api.key")]
+        self.server.run("rm", *files)  # of the page on installing
         self.type("tls")
+        for file in files:
+            self.run_as_service("test", "-r", file)
 
     def test_the_page_on_firewalls(self) -> None:
         self.addCleanup(self.server.run, "nft", "delete", "table", "inet", "ingot")
