@@ -45,15 +45,16 @@ class RetentionOnSQLite(database.TestCase):
         self.assertEqual((["0", "1", "2"], [0, 1, 2]), self.kept(short))
         self.assertEqual(0, node_history.prune(self.db, keep=3))
 
-    def age(self, table: sa.Table, days: int, below: int) -> None:
-        """Make the rows of a table older up to an id."""
+    def age(self, table: sa.Table, days: int, first: int) -> None:
+        """Make the first rows of a table older."""
         moment = "created_at" if table is _HISTORY else "finished_at"
-        self.db.write(sa.update(table).where(table.c.id <= below).values({moment: clock.after(-days * 86_400)}))
+        ids = self.db.read_column(sa.select(table.c.id).order_by(table.c.id).limit(first))
+        self.db.write(sa.update(table).where(table.c.id.in_(ids)).values({moment: clock.after(-days * 86_400)}))
 
     def test_what_is_young_stays_however_much_it_is(self) -> None:
         node = database.make_node(self.db)
         self.remember(node, 6)
-        self.age(_HISTORY, 8, below=2)
+        self.age(_HISTORY, 8, first=2)
 
         self.assertEqual(2, node_history.prune(self.db, keep=1, minimum_days=7))
 
@@ -62,8 +63,8 @@ class RetentionOnSQLite(database.TestCase):
     def test_what_is_old_goes_even_where_it_is_little(self) -> None:
         node = database.make_node(self.db)
         self.remember(node, 4)
-        self.age(_HISTORY, 31, below=3)
-        self.age(_RUNS, 29, below=3)
+        self.age(_HISTORY, 31, first=3)
+        self.age(_RUNS, 29, first=3)
 
         self.assertEqual(3, node_history.prune_by_age(self.db, 30))
 
