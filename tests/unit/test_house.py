@@ -193,6 +193,13 @@ def providers(module: str) -> set[str]:
     return distributions().get(module.split(".")[0], set())
 
 
+def described_in_guides() -> list[pathlib.Path]:
+    """Return the modules of the packages that the guides show by their docstrings."""
+    pages = "\n".join(page.read_text() for page in (ROOT / "doc" / "source").rglob("*.rst"))
+    named = re.findall(r"^\.\. automodule:: (\S+)$", pages, re.MULTILINE)
+    return [path for folder in {module_path(name).parent for name in named} for path in sorted(folder.rglob("*.py"))]
+
+
 class PackagingTest(testtools.TestCase):
     def test_every_package_of_the_tree_is_listed(self) -> None:
         found = {package for package, path in files() if not is_data(path)}
@@ -201,6 +208,10 @@ class PackagingTest(testtools.TestCase):
     def test_every_package_has_an_init_file(self) -> None:
         without = [p for p in {path.parent for path in modules()} if not (p / "__init__.py").exists()]
         self.assertEqual([], without)
+
+    def test_every_package_says_that_it_has_types(self) -> None:
+        """A namespace package has no marker: each of its parts needs one (PEP 561)."""
+        self.assertEqual([], [name for name, folder in folders().items() if not (folder / "py.typed").exists()])
 
     def test_every_data_file_is_packaged(self) -> None:
         patterns = listed("options.package_data", "*")
@@ -255,6 +266,14 @@ class DependenciesTest(testtools.TestCase):
     def test_everything_required_is_imported(self) -> None:
         used = set().union(*(providers(module) for module in imported(modules())))
         self.assertEqual([], sorted((required() | optional()) - used - LOADED_BY_NAME))
+
+    def test_tox_installs_what_the_guides_are_built_from(self) -> None:
+        tox = configparser.ConfigParser(interpolation=None)
+        tox.read(ROOT / "tox.ini")
+        extras = [extra.strip() for extra in tox["testenv:docs"]["extras"].split(",")]
+        named = required().union(*(required("options.extras_require", extra) for extra in extras))
+        missing = sorted(m for m in imported(described_in_guides()) if not providers(m) & named)
+        self.assertEqual([], missing, "[testenv:docs] extras in tox.ini")
 
 
 class LayoutTest(testtools.TestCase):
