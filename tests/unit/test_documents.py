@@ -1,5 +1,6 @@
 """Paths and names that the documents of contributors mention are there: recipes stay literally true."""
 
+import configparser
 import pathlib
 import re
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ MENTION = re.compile(r"([\w.-]*\w/[\w./-]*|[\w-]+\.(?:py|sh|cfg|toml))(?:: ([\w.
 
 NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/", "__init__.py")
 """Beginnings of paths that the documents mention and that no checkout has."""
+
+WHEEL = re.compile(r"ingot-(\d+\.\d+\.\d+)")
+"""The wheel, or the archive, of a release."""
 
 LISTENS = re.compile(r"\b(create|start)_(unix_)?server\(|\w\.bind\(|\bHTTPServer\(|\bmake_server\(")
 """What opens a socket for others. A call of ``inspect.signature(...).bind`` does not."""
@@ -63,6 +67,20 @@ class DocumentsTest(testtools.TestCase):
     def test_what_they_mention_exists(self) -> None:
         wrong = {f"{one.document.name}: {missing}" for one in mentions() for missing in one.missing}
         self.assertEqual([], sorted(wrong))
+
+    def test_the_readme_lists_the_commands(self) -> None:
+        setup = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+        setup.read(ROOT / "setup.cfg")
+        installed = re.findall(r"^(\S+) =", setup["options.entry_points"]["console_scripts"], re.MULTILINE)
+        table = (ROOT / "README.md").read_text().partition("## The commands it installs")[2].partition("##")[0]
+        self.assertEqual(sorted(installed), sorted(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)))
+
+    def test_pages_name_the_wheel_of_this_release(self) -> None:
+        setup = configparser.ConfigParser(interpolation=None)
+        setup.read(ROOT / "setup.cfg")
+        pages = (ROOT / "doc" / "source").rglob("*.rst")
+        named = {version for page in pages for version in WHEEL.findall(page.read_text())}
+        self.assertEqual({setup["metadata"]["version"]}, named)
 
     def test_mentions_are_found(self) -> None:
         paths = {one.path for one in mentions()}
