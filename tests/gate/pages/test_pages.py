@@ -109,7 +109,8 @@ class AllPagesTest(testtools.TestCase):
         for page in pages():
             for section in typed.read(page.read_text()):
                 if found := TYPED_BY.match(section.reason or ""):
-                    self.assertIn(page.stem, (ROOT / found[1]).read_text(), found[1])
+                    typed_page = rf'type\("{re.escape(page.stem)}"\)|\b{re.escape(page.name)}"'
+                    self.assertRegex((ROOT / found[1]).read_text(), typed_page, found[1])
 
     def test_few_commands_are_not_typed_and_each_says_why(self) -> None:
         found = collections.Counter(
