@@ -82,16 +82,22 @@ def request_restart(task: Task) -> None:
 
 def _is_waiting(node: models.Node) -> bool:
     """Return whether a node still waits for an agent that has never called."""
-    return node.provision_state in states.WAITING and node.agent_url is None and not node.power_request
+    waits = node.provision_state in states.WAITING and node.step_state == states.StepState.WAITING
+    return waits and node.agent_url is None and not node.power_request
 
 
 def _is_late(node: models.Node, before: datetime.datetime) -> bool:
-    """Return whether the network boot of a node began before a moment, and no restart has followed since."""
+    """Return whether a node's wait for its first agent began before a moment, and no restart has followed since.
+
+    A flow that has met an agent boots the next one in a step, and the firmware may flash meanwhile.
+    """
     boots_agent = node.boot_config.get("target") == "ramdisk" and "media" not in node.boot_config
+    has_met_agent = "offered" in session.read_facts_of(node.driver_internal_info)
     retried = str(node.driver_internal_info.get(_RETRIED, ""))
     return (
         boots_agent
-        and node.step_started_at is not None
-        and node.step_started_at < before
+        and not has_met_agent
+        and node.provision_updated_at is not None
+        and node.provision_updated_at < before
         and (retried < str(clock.iso(before)))
     )

@@ -89,19 +89,20 @@ def list_to_check(
 def list_silent(db: Database, group: str, drivers: Collection[str], before: datetime.datetime) -> list[models.Node]:
     """Return nodes of a group with these drivers whose flow waits, since before a moment, for an agent's first call.
 
-    Of each: uuid, driver, conductor_group, boot_config, driver_internal_info, step_started_at.
+    Of each: uuid, driver, conductor_group, boot_config, driver_internal_info, step_state, provision_updated_at.
     """
     silent = (
         _NODES.c.provision_state.in_(states.WAITING),
         _NODES.c.agent_url.is_(None),
-        _NODES.c.step_started_at < before,
+        _NODES.c.step_state == states.StepState.WAITING,
+        _NODES.c.provision_updated_at < before,
         _NODES.c.reservation.is_(None),
         _NODES.c.conductor_group == group,
         _NODES.c.driver.in_(list(drivers)),
         _NODES.c.maintenance.is_(False),
     )
-    names = ("uuid", "driver", "conductor_group", "boot_config", "driver_internal_info", "step_started_at")
-    return _read(db, _select(*names).where(*silent))
+    names = ("uuid", "driver", "conductor_group", "boot_config", "driver_internal_info")
+    return _read(db, _select(*names, "step_state", "provision_updated_at").where(*silent))
 
 
 def list_locked(db: Database) -> list[models.Node]:

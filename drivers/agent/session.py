@@ -8,7 +8,7 @@ import secrets
 from typing import Unpack
 
 from ingot.common import clock, states
-from ingot.common.json_types import AgentFacts
+from ingot.common.json_types import AgentFacts, InternalInfo
 from ingot.drivers.interfaces.task import Task
 
 _COLUMNS: dict[str, None] = dict.fromkeys(
@@ -21,7 +21,12 @@ _COLUMNS: dict[str, None] = dict.fromkeys(
 
 def read_facts(task: Task) -> AgentFacts:
     """Return the facts noted with :func:`note_facts`."""
-    return task.node.driver_internal_info.get("agent", {})
+    return read_facts_of(task.node.driver_internal_info)
+
+
+def read_facts_of(info: InternalInfo) -> AgentFacts:
+    """Return the facts in a node's driver_internal_info."""
+    return info.get("agent", {})
 
 
 def note_facts(task: Task, **facts: Unpack[AgentFacts]) -> None:

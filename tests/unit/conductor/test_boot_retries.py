@@ -11,6 +11,8 @@ SILENT: dict[str, Any] = {
     "provision_state": states.DEPLOYWAIT,
     "power_state": states.POWER_ON,
     "flow": "deploy",
+    "step_state": states.StepState.WAITING,
+    "step_started_at": clock.after(-1800),
     "boot_interface": "ipxe",
     "power_interface": "fake",
     "management_interface": "fake",
@@ -38,10 +40,12 @@ class BootRetriesTest(conductor_case.ConductorCase):
         self.retrier = BootRetrier(services, self.conductor.queues, self.conductor.membership.owns)
 
     def silent(self, seconds: float = 400, **columns: Any) -> models.Node:
-        """Return a node whose step began some seconds ago."""
+        """Return a node whose wait for the agent began some seconds ago, in a step that began long before."""
         values = {name: "fake" for name in models.table(models.Node).c.keys() if name.endswith("_interface")}
         values |= {"network_interface": "noop", "storage_interface": "noop"}
-        return database.make_node(self.db, **{**values, **SILENT, "step_started_at": clock.after(-seconds), **columns})
+        return database.make_node(
+            self.db, **{**values, **SILENT, "provision_updated_at": clock.after(-seconds), **columns}
+        )
 
     def retry(self) -> None:
         self.retrier.retry_boots()
@@ -77,6 +81,9 @@ class BootRetriesTest(conductor_case.ConductorCase):
     def test_others_are_left_alone(self) -> None:
         others = [
             self.silent(seconds=200),
+            self.silent(step_state=states.StepState.POLLING),
+            self.silent(step_state=states.StepState.WATCHING),
+            self.silent(driver_internal_info={"agent": {"offered": {"clean": {}}}}),  # restarted in a later step
             self.silent(agent_url="https://10.0.0.9:9999"),
             self.silent(provision_state=states.DEPLOYING),
             self.silent(boot_config={"target": "disk"}),
