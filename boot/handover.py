@@ -53,7 +53,8 @@ def _write_dhcpd(settings: Settings) -> str:
     ]
     lines += [f'  filename "{settings.script}";']
     for client in CLIENTS:
-        codes = " or ".join(f"option arch = {code}" for code in client.codes)
+        # A number would be an octet; the option has two (dhcp-eval(5): a list of octets, in hexadecimal).
+        codes = " or ".join(f"option arch = {code >> 8:02x}:{code & 255:02x}" for code in client.codes)
         lines += [f"}} elsif {codes} {{", f'  filename "{settings.locate(client, client.file(settings.chain))}";']
         if client.by_http:
             lines.append('  option vendor-class-identifier "HTTPClient";')

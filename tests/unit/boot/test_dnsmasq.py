@@ -81,5 +81,7 @@ class HandoverTest(testtools.TestCase):
     def test_dhcpd_gets_one_condition(self) -> None:
         text = handover.FORMS["dhcpd"](read(loader="grub"))
         self.assertIn('if option user-class = "iPXE" {\n  filename "http://10.1.0.1:6385/boot.ipxe";', text)
-        self.assertIn('} elsif option arch = 7 or option arch = 9 {\n  filename "bootx64.efi";', text)
+        self.assertIn('} elsif option arch = 00:07 or option arch = 00:09 {\n  filename "bootx64.efi";', text)
+        self.assertIn("option arch = 00:10", text)
+        self.assertIn("option arch = 00:0b", text)
         self.assertEqual(text.count("{"), text.count("}"))
