@@ -43,6 +43,9 @@ SCOPES: Mapping[str, Scope] = {ALL: Scope(True, True), PROVISION: Scope(True, Fa
 
 POWER_FAULT = "power failure"
 
+UNCONFIRMED = "database:restored"
+"""The name of the hold of nodes in a restored database; no client can choose it, for it has a colon."""
+
 
 def user_hold(ctx: context.RequestContext, reason: str | None, name: str | None = None, scope: str = ALL) -> Hold:
     """Return a new hold of a user.
@@ -108,6 +111,14 @@ def has_fault(node: models.Node, fault: str) -> bool:
     return any(hold["fault"] == fault for hold in read_holds(node))
 
 
+def find_unconfirmed(node: models.Node) -> Hold | None:
+    """Return the hold of a node of a restored database that no operator has confirmed; None: it has none.
+
+    :param node: needs :data:`FLAG`.
+    """
+    return next((hold for hold in read_holds(node) if hold["name"] == UNCONFIRMED), None)
+
+
 def pauses_sync(node: models.Node) -> bool:
     """Return whether a node's machine gets no requests but those of users.
 
@@ -150,8 +161,22 @@ def set_flag(node: models.Node, ctx: context.RequestContext, raised: bool, reaso
     """Set or clear the flag ``maintenance``: clients see it cleared then, so all holds that raise it are removed.
 
     :param node: needs :data:`FLAG`.
+    :raises Conflict: it is to be cleared, and only an operator's confirmation of a restored database does that.
     """
-    return add_hold(node, user_hold(ctx, reason)) if raised else end_holds(node, raises_flag)
+    if raised:
+        return add_hold(node, user_hold(ctx, reason))
+    return remove_holds(node, raises_flag)
+
+
+def remove_holds(node: models.Node, which: Callable[[Hold], bool]) -> Columns:
+    """Remove holds that a client wants to be gone; parameters as of :func:`end_holds`.
+
+    :raises Conflict: one of them only ends when an operator confirms the node of a restored database.
+    """
+    unconfirmed = find_unconfirmed(node)
+    if unconfirmed and which(unconfirmed):
+        raise errors.Conflict(reason=f"Maintenance is not cleared here. {unconfirmed['reason']}.")
+    return end_holds(node, which)
 
 
 @retry_transaction

@@ -16,9 +16,6 @@ from ingot.common.json_types import Hold
 from ingot.db import allocations, conductors, events, maintenance, models, nodes
 from ingot.db.engine import Database, retry_transaction
 
-HOLD = "database:restored"
-"""The name of the hold; no client can choose it, for it has a colon."""
-
 _REASON = (
     "The database was restored from a backup: compare this node with its machine, correct it, and confirm it with "
     "ingot-dbsync confirm"
@@ -117,7 +114,7 @@ def list_held(db: Database) -> list[models.Node]:
     """Return the nodes that wait for a confirmation, by name and UUID."""
     columns = models.columns(nodes.NODES, ("uuid", "name", *maintenance.FLAG))
     found = db.read_all(models.Node, sa.select(*columns).order_by(nodes.NODES.c.name, nodes.NODES.c.uuid))
-    return [node for node in found if any(map(_is_ours, maintenance.read_holds(node)))]
+    return [node for node in found if maintenance.find_unconfirmed(node)]
 
 
 def confirm(db: Database, uuids: Collection[str]) -> None:
@@ -133,7 +130,7 @@ _ALL = 1_000_000
 
 
 def _is_ours(hold: Hold) -> bool:
-    return hold["name"] == HOLD
+    return hold["name"] == maintenance.UNCONFIRMED
 
 
 def _find_end(state: str) -> str | None:
@@ -155,7 +152,7 @@ def _hold(db: Database, batch: Iterable[models.Node]) -> None:
 
 def _build_write(node: models.Node) -> tuple[dict[str, object], dict[str, object]]:
     """Return the columns that are written to a node, and the entry of its history."""
-    hold = maintenance.user_hold(context.admin(), _REASON, HOLD)
+    hold = maintenance.user_hold(context.admin(), _REASON, maintenance.UNCONFIRMED)
     facts = {name: fact for name, fact in node.driver_internal_info.items() if name != "agent"}
     # No machine knows the token: until Ingot boots an agent, none gets another one.
     values = {**_FORGOTTEN, "agent_token": secrets.token_urlsafe(32), "driver_internal_info": facts}

@@ -47,7 +47,7 @@ def put(call: Call, node: str, hold: str) -> Reply:
 @operation(answer=operations.EMPTY_204)
 def delete(call: Call, node: str, hold: str) -> Reply:
     _find_hold(call, node, hold)
-    _write(call, node, lambda found: maintenance.end_holds(found, lambda one: one["name"] == hold))
+    _write(call, node, lambda found: maintenance.remove_holds(found, lambda one: one["name"] == hold))
     return calls.NO_CONTENT
 
 

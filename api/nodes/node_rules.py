@@ -237,6 +237,18 @@ def refuse_protected(node: models.Node, done: str) -> None:
         )
 
 
+def refuse_unconfirmed(node: models.Node, action: str) -> None:
+    """Refuse work on a node of a restored database, before an operator has looked at its machine.
+
+    :raises Conflict: an operator has to confirm the node first.
+    """
+    if unconfirmed := maintenance.find_unconfirmed(node):
+        raise errors.Conflict(
+            reason=f"The {action} action cannot be performed on node {node.uuid} because it is in maintenance. "
+            f"{unconfirmed['reason']}."
+        )
+
+
 def _busy_error(node: models.Node, done: str, allowed: Collection[str], more: str = "") -> errors.NodeBusy:
     listed = ", ".join(sorted(allowed)) + more
     return errors.NodeBusy(node=node.uuid, done=done, state=node.provision_state, allowed=listed)

@@ -47,9 +47,11 @@ def set_provision(call: Call, node: str) -> Reply:
     for name in _STEPS_WITH_RULE.intersection(arguments):
         call.access.require(f"{call.rule}:{name}", access.build_node_target(found))
     reached = _check_state(call, found, verb)
+    begins = verb.flow is not None and found.provision_state in verb.flow_in
+    if begins:
+        node_rules.refuse_unconfirmed(found, verb.name)
     for refuse in verb.refuse:
         refuse(found, verb.name)
-    begins = verb.flow is not None and found.provision_state in verb.flow_in
     columns = _begin_flow(call, found, verb, reached, arguments) if begins else verb.columns_else(found, reached)
     why = verb.name if columns["due_at"] else ""
     api_nodes.accept(call, found, columns, why, locked=verb.interrupts and not begins)

@@ -114,7 +114,7 @@ class OnSQLite(testtools.TestCase):
         self.assertEqual([True] * 3, [node["maintenance"] for node in found])
         self.assertIn("restored from a backup", found[1]["last_error"])
         refused = bench.user.request("PUT", f"/v1/nodes/{free}/states/provision", {"target": "active"})
-        self.assertEqual((400, True), (refused.status_code, "maintenance" in refused.text), refused.text)
+        self.assertEqual((409, True), (refused.status_code, "maintenance" in refused.text), refused.text)
 
         # The operator looks at the machines, and says how they are.
         self.assertIn("3 nodes are confirmed", self.run_dbsync("confirm", "--all"))

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from ingot.api.nodes.verbs import VERBS
 from ingot.common import states
-from ingot.db import maintenance, nodes
+from ingot.db import maintenance, nodes, restoring
 from tests import api_case, database
 
 HOLDS = "/ingot/v1/nodes/n/maintenance"
@@ -111,3 +112,48 @@ class Flag(MaintenanceCase):
         self.put("fan")
         self.assertEqual(202, self.api("DELETE", FLAG).status)
         self.assertEqual((False, None, None), self.flag())
+
+
+class Restored(MaintenanceCase):
+    """A node of a restored database, before an operator confirms it: who uses it now is not in that database."""
+
+    def restore(self, state: str) -> None:
+        self.set_columns(provision_state=state)
+        restoring.restore(self.db)
+
+    def set_columns(self, **values: object) -> None:
+        nodes.compare_and_set(self.db, nodes.get(self.db, self.known.uuid), values)
+
+    def test_begins_no_flow(self) -> None:
+        tried = 0
+        for verb in VERBS.values():
+            for state in states.STABLE | states.FAILED:
+                if verb.flow is None or state not in verb.flow_in or not states.requested_state(state, verb.event):
+                    continue
+                self.restore(state)
+                needed = {"clean_steps": [{"interface": "deploy", "step": "erase_devices"}], "rescue_password": "x"}
+                needed["service_steps"] = needed["clean_steps"]
+                body = {"target": verb.name, **{name: needed[name] for name in verb.needs if name in needed}}
+                said = self.refused(409, "PUT", "/v1/nodes/n/states/provision", body)
+                self.assertIn("ingot-dbsync confirm", said)
+                now = nodes.get(self.db, self.known.uuid)
+                self.assertEqual((state, None, None), (now.provision_state, now.flow, now.due_at))
+                tried += 1
+        self.assertGreater(tried, 20)
+
+    def test_stays_in_maintenance_until_it_is_confirmed(self) -> None:
+        self.restore(states.ACTIVE)
+        self.api("PUT", FLAG, {"reason": "mine"})
+        held = self.names()
+        patch = [{"op": "replace", "path": "/maintenance", "value": False}]
+        for method, path, body in (
+            ("DELETE", FLAG, None),
+            ("DELETE", f"{HOLDS}/{held[0]}", None),
+            ("PATCH", "/v1/nodes/n", patch),
+        ):
+            self.assertIn("ingot-dbsync confirm", self.refused(409, method, path, body))
+        self.refused(400, "PUT", f"{HOLDS}/database:restored", {})
+        self.assertEqual(held, self.names())
+        restoring.confirm(self.db, [self.known.uuid])
+        self.assertEqual(202, self.api("DELETE", FLAG).status)
+        self.assertEqual([], self.names())

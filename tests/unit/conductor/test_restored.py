@@ -36,7 +36,7 @@ class Restored(conductor_case.ConductorCase):
             self.assertEqual(stays, now.last_error is None, state)
             self.assertTrue(now.maintenance)
             self.assertIsNone(now.power_state)
-            self.assertEqual([restoring.HOLD], [hold["name"] for hold in now.maintenance_holds])
+            self.assertEqual([maintenance.UNCONFIRMED], [hold["name"] for hold in now.maintenance_holds])
             self.assertEqual([now.provision_state], [entry.state for entry in self.history(now)])
         lost = {one.state: one.now for one in report.interrupted}
         self.assertEqual(states.ERROR, lost[states.DELETING])
