@@ -196,6 +196,9 @@ class _Attempts:
                     self._logged_at = time.monotonic()
                     LOG.warning("Notifications wait for the broker: %s", exc)
                 time.sleep(min(_FIRST_PAUSE_S * 2 ** min(number, 10), _LONGEST_PAUSE_S))
+            except Exception:  # such as a payload that cannot be written as JSON: another attempt fails, too
+                self.has_failed = True
+                raise
 
 
 def _open_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:

@@ -4,6 +4,7 @@ from typing import Any
 
 from oslo_config import cfg
 from oslo_messaging.notify import _impl_test as drivers
+from oslo_serialization import jsonutils
 
 from ingot.common.conf import broker
 from ingot.notifications.notifier import Notifier
@@ -23,6 +24,8 @@ def take(notifier: Notifier) -> list[dict[str, Any]]:
     notifier.close(60)
     sent = [message for _ctx, message, _priority, _retry in drivers.NOTIFICATIONS]
     drivers.reset()
+    for message in sent:
+        jsonutils.dumps(message)  # as the driver of RabbitMQ does: it refuses what it cannot write
     return sent
 
 

@@ -269,7 +269,8 @@ def _read_written(call: Call, uuid: str) -> ShownNode:
     """Return a node that was just written."""
     selection = TABLE.select(call.minor)
     columns = dict.fromkeys(("id", *selection.columns, *preconditions.NODE, *call.notifier.node_columns))
-    return nodes.get(call.db, uuid, columns, selection.kept)
+    # Notifications need values, not the texts that are kept.
+    return nodes.get(call.db, uuid, columns, frozenset() if call.notifier.is_on else selection.kept)
 
 
 def _show_traits(call: Call, node: str) -> Reply:

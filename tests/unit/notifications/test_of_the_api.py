@@ -79,6 +79,17 @@ class ChangesTest(NoticesTest):
         self.assertEqual(["CUSTOM_A"], notices.data(sent[3])["traits"])
         self.assertEqual("because", notices.data(sent[5])["maintenance_reason"])
 
+    def test_an_update_tells_the_values_of_documents(self) -> None:
+        node = self.node(extra={"b": 2})["uuid"]
+        patch = [
+            {"op": "add", "path": "/extra/a", "value": 1},
+            {"op": "add", "path": "/driver_info/ipmi_password", "value": "hunter2"},
+        ]
+        self.good("PATCH", f"/v1/nodes/{node}", patch)
+        sent = notices.data(self.take()[-1])
+        self.assertEqual({"a": 1, "b": 2}, sent["extra"])
+        self.assertEqual("******", sent["driver_info"]["ipmi_password"])
+
     def test_accepted_work(self) -> None:
         node = self.node(name="n")["uuid"]
         self.good("PUT", f"/v1/nodes/{node}/states/power", {"target": "rebooting"})

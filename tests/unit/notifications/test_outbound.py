@@ -7,8 +7,9 @@ import fixtures
 import testtools
 
 from ingot.common import context
+from ingot.common.conf import broker
 from ingot.notifications import bus
-from tests import patience
+from tests import database, notices, patience
 
 
 def message(number: int = 0) -> bus.Message:
@@ -69,3 +70,16 @@ class OutboundTest(testtools.TestCase):
         outbound.add(message())
         outbound.close(patience.seconds(60))
         self.assertEqual((0, 1), (outbound.sent, outbound.lost))
+
+    def test_one_that_cannot_be_written_is_lost_at_once(self) -> None:
+        self.useFixture(fixtures.FakeLogger("oslo_messaging"))
+        conf = database.configuration("sqlite://")
+        notices.switch_on(conf)
+        conf.set_override("driver", ["messagingv2"], broker.NOTIFICATIONS)
+        send = bus.connect(conf)
+        assert send is not None
+        outbound = bus.Outbound(send)
+        outbound.add(message()._replace(payload={"extra": object()}))
+        outbound.add(message())
+        outbound.close(patience.seconds(60))
+        self.assertEqual((1, 1), (outbound.sent, outbound.lost))
