@@ -13,7 +13,7 @@ import socket
 import socketserver
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -214,38 +214,57 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread of its own, unless too many are served already."""
-        if self._slots.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self._slots.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # this process may have no thread more
+            self._slots.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection, and end it in time."""
-        end = threading.Timer(_REQUEST_S, _cut, [request])
-        end.daemon = True
-        end.start()
+        """Serve a connection, and let another one have its place then."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            end.cancel()
             self._slots.release()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Speak TLS first where it is asked for."""
+        """Answer a request, in time; speak TLS first where it is asked for."""
+        request.settimeout(_REQUEST_S)
         if context := self._load_tls():
-            with context.wrap_socket(request, server_side=True) as secured:
+            # The socket of TLS takes the other's place: it is the one to cut, also during its handshake.
+            with (
+                context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured,
+                _cut_in_time(secured),
+            ):
+                secured.do_handshake()
                 super().finish_request(secured, client_address)
         else:
-            super().finish_request(request, client_address)
+            with _cut_in_time(request):
+                super().finish_request(request, client_address)
 
     def handle_error(self, _request: object, client_address: object) -> None:
         """Log what a connection ended with; mostly its client has gone, or does not speak TLS as it should."""
         LOG.info("A connection from %s for metrics ended", client_address, exc_info=LOG.isEnabledFor(log.DEBUG))
 
 
+@contextlib.contextmanager
+def _cut_in_time(connection: socket.socket) -> Iterator[None]:
+    """End a connection, whatever its client sends, when its time is over."""
+    end = threading.Timer(_REQUEST_S, _cut, [connection])
+    end.daemon = True
+    end.start()
+    try:
+        yield
+    finally:
+        end.cancel()
+
+
 def _cut(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # that of TLS would forget its state, which is in use
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -5,6 +5,7 @@ import json
 import pathlib
 import socket
 import ssl
+import time
 import urllib.error
 import urllib.request
 
@@ -130,6 +131,25 @@ class TestTls(TelemetryCase):
         connection.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
         with contextlib.suppress(ConnectionResetError):
             self.assertNotIn(b"HTTP", connection.recv(100))
+
+    def test_clients_that_send_nothing_keep_no_client_out_for_long(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.telemetry._REQUEST_S", 0.5))
+        self.serve()
+        for number, connection in enumerate([self.connect() for _ in range(20)]):
+            with contextlib.suppress(ConnectionError):
+                self.assertEqual(b"", connection.recv(1), number)
+        self.assertEqual(200, self.get("/metrics", context=self.client())[0])
+
+    def test_clients_that_trickle_are_cut(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.telemetry._REQUEST_S", 0.5))
+        self.serve()
+        with self.client().wrap_socket(self.connect(), server_hostname="127.0.0.1") as secured:
+            began = time.monotonic()
+            with contextlib.suppress(OSError):
+                while time.monotonic() - began < PATIENCE:
+                    secured.send(b"G")
+                    time.sleep(0.05)
+            self.assertLess(time.monotonic() - began, PATIENCE)
 
     def test_files_that_cannot_be_used_are_refused_at_the_start(self) -> None:
         for option in ("cert_file", "ca_file"):
