@@ -336,12 +336,11 @@ def _plan_requested(offers: Offers, requested: StepRequest, origin: str) -> Plan
     if get_key(requested) in offers.steps:
         offered, argsinfo, _open = offers.steps[get_key(requested)]
         if argsinfo is not None or offered.runner is not Runner.AGENT:
-            arguments.check(name, args, argsinfo or {})  # agents need not describe arguments: they check them
+            args = arguments.read(name, args, argsinfo or {})  # agents need not describe arguments: they check them
         return dataclasses.replace(offered, args=args, priority=priority, origin=origin)
     if requested["step"] in reserved.STEPS:
         rule = reserved.STEPS[requested["step"]]
-        arguments.check(name, args, rule.argsinfo)
-        rule.check(name, args)
+        rule.check(name, arguments.read(name, args, rule.argsinfo))
         return _plan_step(requested, origin, Runner.RESERVED)
     interface = requested["interface"]
     known = ", ".join(sorted(one.step.label for one in offers.steps.values() if one.step.interface == interface))

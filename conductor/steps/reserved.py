@@ -40,9 +40,8 @@ def _wait(task: Task, seconds: float | None = None) -> results.Result:
 
 
 def _check_wait(step: str, args: Json) -> None:
-    seconds = args.get("seconds")
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if seconds is not None and not (is_number and 0 <= seconds <= _LONGEST_WAIT):
+    seconds = args.get("seconds", 0)
+    if not 0 <= seconds <= _LONGEST_WAIT:
         raise errors.Invalid(
             field=f"argument seconds of step {step}",
             value=seconds,

@@ -42,8 +42,6 @@ class AgentRAID(RAIDInterface):
     def apply_configuration(self, task: Task, raid_config: Json, delete_existing: bool = True) -> None:
         """Build the arrays of an argument."""
         self.validate_raid_config(raid_config)
-        if not isinstance(delete_existing, bool):
-            raise errors.Invalid(field="delete_existing", value=delete_existing, allowed="true or false.")
 
     @base.service_step()
     @base.clean_step(priority=base.from_option("deploy", "create_configuration_priority"))

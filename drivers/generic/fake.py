@@ -296,7 +296,7 @@ class FakeVendor(vendor.VendorInterface):
     @base.clean_step(priority=0, abortable=True, argsinfo=_PAUSE, requires_ramdisk=False)
     def pause(self, task: Task, seconds: float = 1) -> results.Result:
         """Take some time, without a thread."""
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+        if seconds < 0:
             raise errors.Invalid(field="seconds", value=seconds, allowed="A number of at least 0.")
         over = task.memory.setdefault("over", time.time() + seconds)
         left = over - time.time()

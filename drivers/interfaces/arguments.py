@@ -7,7 +7,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from ingot.common import errors
 
@@ -37,7 +37,7 @@ _FROM_JSON: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 
-_OF_ANNOTATION: Mapping[object, str] = {
+_OF_ANNOTATION: Mapping[type, str] = {
     bool: "boolean",
     int: "integer",
     float: "number",
@@ -45,6 +45,8 @@ _OF_ANNOTATION: Mapping[object, str] = {
     list: "array",
     dict: "object",
 }
+
+_OF_NAME: Mapping[str, str] = {one.__name__: name for one, name in _OF_ANNOTATION.items()}
 
 _KEYS = frozenset(Argument.__annotations__)
 
@@ -105,15 +107,18 @@ def _complete(
 
 
 def _find_type(annotation: object) -> str | None:
-    """Return the type of JSON of an annotation; None: it does not say one."""
+    """Return the type of JSON of an annotation, which may be a text (PEP 563); None: it does not say one."""
+    if isinstance(annotation, str):
+        return _OF_NAME.get(annotation.partition("[")[0].removesuffix(" | None"))
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
         options = [one for one in typing.get_args(annotation) if one is not type(None)]
         return _find_type(options[0]) if len(options) == 1 else None
-    return _OF_ANNOTATION.get(typing.get_origin(annotation) or annotation)
+    found: Any = typing.get_origin(annotation) or annotation
+    return _OF_ANNOTATION.get(found)
 
 
-def check(step: str, args: Mapping[str, object], argsinfo: Mapping[str, Mapping[str, object]]) -> None:
-    """Check the arguments that a step is to get.
+def read(step: str, args: Mapping[str, object], argsinfo: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Return the arguments that a step is to get, checked. Null leaves out one that is not required.
 
     :param step: as messages name it.
     :raises Invalid: one is unknown, or of another type; the message names step and argument.
@@ -130,6 +135,7 @@ def check(step: str, args: Mapping[str, object], argsinfo: Mapping[str, Mapping[
     missing = sorted(name for name, about in argsinfo.items() if about.get("required") and name not in args)
     if missing:
         raise errors.MissingParameter(where=f"arguments of step {step}", names=", ".join(missing))
+    return {name: value for name, value in args.items() if value is not None or argsinfo[name].get("required")}
 
 
 def _check_type(field: str, value: object, about: Mapping[str, object]) -> None:

@@ -216,8 +216,7 @@ class BaseInterface:
         name, args = step["step"], step.get("args") or {}
         if name not in self._declared[kind]:
             raise errors.StepFailed(f"interface {self.name} ({self.interface_type}) has no {kind} step {name}")
-        if args or self._declared[kind][name].argsinfo:
-            arguments.check(f"{self.interface_type}.{name}", args, self._declared[kind][name].argsinfo or {})
+        args = arguments.read(f"{self.interface_type}.{name}", args, self._declared[kind][name].argsinfo or {})
         method: Callable[..., Answer] = getattr(self, name)
         return method(task, **args)
 

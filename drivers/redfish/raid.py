@@ -90,8 +90,6 @@ class RedfishRAID(RedfishInterface, RAIDInterface):
 
     def _configure(self, task: Task, config: Json, kinds: tuple[bool, bool], deletes: bool) -> results.Result:
         self.validate_raid_config(config)
-        for name, value in zip(_CHOICES, (*kinds, deletes), strict=True):
-            _check_choice(name, value)
         root, others = kinds
         disks = [one for one in config["logical_disks"] if (root if one.get("is_root_volume") else others)]
         return self._run(task, disks, deletes)
@@ -151,11 +149,6 @@ class RedfishRAID(RedfishInterface, RAIDInterface):
         known = created if planned else {}
         arrays = [volumes.describe(storage, volume, known.get(volume["@odata.id"], {})) for storage, volume in there]
         record_arrays(task, {"logical_disks": arrays} if arrays else {})
-
-
-def _check_choice(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise errors.Invalid(field=name, value=value, allowed="true or false.")
 
 
 def _reboot_if_needed(task: Task, jobs: list[tasks.Job]) -> results.Result:

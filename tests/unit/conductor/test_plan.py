@@ -72,6 +72,11 @@ class Plan(PlanCase):
             self.assertEqual("reserved", plan["steps"][3]["runner"])
             self.assertEqual([], plan["errors"])
 
+    def test_null_leaves_an_argument_out(self) -> None:
+        node = database.make_node(self.db)
+        plan = self.plan(node, "clean", clean_steps=[step("pause", args={"seconds": None})])
+        self.assertEqual(([], {}), (plan["errors"], plan["steps"][1]["args"]))
+
     def test_of_a_runbook_is_that_of_its_steps(self) -> None:
         self.ask("POST", "/v1/runbooks", {"name": TRAIT, "steps": [step("pause", args={}, order=1)]})
         self.ask("PUT", f"/v1/runbooks/{TRAIT}/traits", {"traits": [TRAIT]})

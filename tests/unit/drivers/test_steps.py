@@ -51,6 +51,21 @@ class TestDeclarations(testtools.TestCase):
         said = {**about, "required": True, "type": "number"}
         self.assertEqual(said, self.declare(said, _any))
 
+    def test_annotations_that_are_texts_say_types_too(self) -> None:
+        about = {"description": "How fast."}
+        for annotation, expected in (
+            ("int", "integer"),
+            ("int | None", "integer"),
+            ("Sequence[str]", None),
+            ("list[str]", "array"),
+            ("NotThere", None),
+        ):
+
+            def method(self: object, task: object, speed: object = None) -> None: ...
+
+            method.__annotations__.update(task="NotThere", speed=annotation)
+            self.assertEqual(expected, self.declare(about, method).get("type"), annotation)
+
     def test_method_and_declaration_fit_together(self) -> None:
         about = {"description": "How fast."}
         for method, said, why in (
@@ -94,8 +109,12 @@ class TestArguments(testtools.TestCase):
     }
 
     def test_values_of_the_declared_types_are_taken(self) -> None:
-        for args in ({"speed": 1}, {"speed": 1.5, "loud": True}, {"speed": 0, "loud": None, "note": ["x"]}):
-            arguments.check("power.spin", args, self.KNOWN)
+        for args in ({"speed": 1}, {"speed": 1.5, "loud": True}, {"speed": 0, "note": ["x"]}):
+            self.assertEqual(args, arguments.read("power.spin", args, self.KNOWN))
+
+    def test_null_leaves_an_argument_out(self) -> None:
+        args = {"speed": 1, "loud": None, "note": None}
+        self.assertEqual({"speed": 1}, arguments.read("power.spin", args, self.KNOWN))
 
     def test_others_are_refused_with_step_and_argument(self) -> None:
         for args, parts in (
@@ -106,6 +125,6 @@ class TestArguments(testtools.TestCase):
             ({"speed": 1, "color": "red"}, ("color", "loud, note, speed")),
             ({"loud": True}, ("speed",)),
         ):
-            refused = self.assertRaises(errors.Invalid, arguments.check, "power.spin", args, self.KNOWN)
+            refused = self.assertRaises(errors.Invalid, arguments.read, "power.spin", args, self.KNOWN)
             for part in parts:
                 self.assertIn(part, refused.message)
