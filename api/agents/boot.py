@@ -185,10 +185,17 @@ def _render_volume_script(call: Call, node: models.Node) -> str:
 
 
 def _render_image(call: Call, node: models.Node) -> str:
-    """Return a script that starts the image as a drive, from which the firmware boots."""
+    """Return a script that starts the image as a drive, from which the firmware boots.
+
+    A node that was moved here from Ironic has no image before it is rebuilt: its machine waits.
+    """
     boots.note_script(call.db, node)
     _log_script(call, node)
-    return f"#!ipxe\nsanboot {node.boot_config['image']} || {_NO_IMAGE}"
+    image = node.boot_config.get("image")
+    if image is None:
+        LOG.warning("Node %s: its machine waits, as what it boots was in Ironic: rebuild the node", node.uuid)
+        return f"#!ipxe\n{_NO_IMAGE}"
+    return f"#!ipxe\nsanboot {image} || {_NO_IMAGE}"
 
 
 _BY_IPXE: Mapping[str, Callable[[Call, models.Node], str]] = {"volume": _render_ticket, "image": _render_image}

@@ -84,10 +84,10 @@ def run_import(db: Database, conf: cfg.ConfigOpts) -> int:
         secrets.require_key(db, conf.host)
     report = _begin(command.report)
     offers = nodes.Offers.of(hardware.list_enabled(), hardware.classic_drivers)
-    taker = Taker(report, dict(command.replace), offers)
     begun = time.monotonic()
     with peer.open_peer(command.address) as source:
         _refuse_running(source, report, command.dry_run or command.while_running)
+        taker = Taker(report, dict(command.replace), offers, source.list_volume_boots())
         is_new = importing.take_over(db, source, taker, writes=not command.dry_run)
     _finish(report, command.report)
     seconds = time.monotonic() - begun

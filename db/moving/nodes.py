@@ -71,6 +71,11 @@ _INTERRUPTED = (
 
 _MOVED_STATES = states.WORKING | states.WAITING | states.HELD
 
+_WITH_INSTANCE = frozenset(
+    (states.ACTIVE, states.RESCUE, states.RESCUEFAIL, states.UNRESCUEFAIL, states.SERVICEFAIL, states.ERROR)
+)
+"""States in which a machine may run what was deployed."""
+
 
 def settle(state: str) -> str:
     """Return the state that a node enters which no service works on any more: that of a failure or an abort."""
@@ -94,6 +99,7 @@ def settle_row(row: Row, place: str) -> Row:
         "provision_state": after,
         "target_provision_state": states.TARGETS.get(after),
         "last_error": reason,
+        "inspection_started_at": None,
         **{step: {} for step in _STEPS},
     }
     if fault := states.FAULTS.get(after):
@@ -123,6 +129,20 @@ def take(theirs: Kept, row: Row, report: Report, replaced: Replacements, offers:
         report.add(kind, detail, row["uuid"])
     row["instance_info"], row["configdrive"] = _take_drive(row, report)
     return row
+
+
+def find_network_boot(theirs: Kept, row: Row, has_volume: bool) -> str | None:
+    """Return what a machine boots from the network at each start, a ``volume`` or an ``image``; None: its disk.
+
+    :param theirs: as Ironic has it.
+    :param row: as Ingot keeps it.
+    :param has_volume: whether it has a volume target to boot from.
+    """
+    if row["provision_state"] not in _WITH_INSTANCE:
+        return None
+    if has_volume and theirs["storage_interface"] not in (None, "noop"):
+        return "volume"
+    return "image" if theirs["deploy_interface"] == "ramdisk" else None
 
 
 def _note(theirs: Kept, row: Row, report: Report) -> None:

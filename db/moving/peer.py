@@ -78,6 +78,12 @@ class Peer:
                 found.append(f"{row.hostname} ({max(0, round(age))} s ago)")
         return found
 
+    def list_volume_boots(self) -> frozenset[int]:
+        """Return the ids of nodes with a volume that a machine may boot from."""
+        table = sa.table("volume_targets", sa.column("node_id", sa.Integer()), sa.column("boot_index", sa.Integer()))
+        found = self.connection.execute(sa.select(table.c.node_id).where(table.c.boot_index == 0))
+        return frozenset(found.scalars())
+
     def table(self, noun: schema.Noun) -> sa.TableClause:
         """Return Ironic's table, with the columns that Ingot has too and this release has."""
         there = {column["name"] for column in self._inspector.get_columns(noun.theirs)}

@@ -50,6 +50,11 @@ KINDS: Mapping[str, Kind] = {
         "Config drives that Ironic keeps as a link",
         "They are not taken over. The machine keeps its own; give a config drive with the next rebuild.",
     ),
+    "network boot": Kind(
+        "Machines that boot from the network at each start",
+        "Volumes are served at once. A user's image or kernel is not: rebuild the node before its machine reboots. Until "
+        "then a machine that asks for its boot script waits, and never boots from its disk.",
+    ),
     "scope": Kind("Inspection rules with a scope", "The scope is dropped: no release of Ironic uses it."),
     "no node": Kind("Rows of nodes that do not exist", "They are left out."),
     "allocation": Kind("Allocations whose node is not theirs", "The node is that which names the allocation, or none."),

@@ -34,12 +34,16 @@ class Taker:
     :param report: gets what does not carry over.
     :param replaced: by field of a node and former value, the new one.
     :param offers: what is enabled here.
+    :param volume_boots: ids of nodes with a volume that a machine may boot from.
     """
 
-    def __init__(self, report: Report, replaced: nodes.Replacements, offers: nodes.Offers) -> None:
+    def __init__(
+        self, report: Report, replaced: nodes.Replacements, offers: nodes.Offers, volume_boots: frozenset[int]
+    ) -> None:
         self._report = report
         self._replaced = replaced
         self._offers = offers
+        self._volume_boots = volume_boots
         self._ids: defaultdict[str, set[int]] = defaultdict(set)
         self._allocated: dict[int, int] = {}
         self._runbooks: dict[int, str] = {}
@@ -86,7 +90,12 @@ class Taker:
     def _take_node(self, theirs: schema.Kept, row: Row) -> Row:
         if theirs["allocation_id"] is not None:
             self._allocated[theirs["allocation_id"]] = theirs["id"]
-        return nodes.take(theirs, row, self._report, self._replaced, self._offers)
+        row = nodes.take(theirs, row, self._report, self._replaced, self._offers)
+        target = nodes.find_network_boot(theirs, row, has_volume=theirs["id"] in self._volume_boots)
+        if target:
+            self._report.add("network boot", target, row["uuid"])
+            row["boot_config"] = {"target": target}
+        return row
 
     def _take_allocation(self, theirs: schema.Kept, row: Row) -> Row:
         # Of Ironic's two references that of the node is the one that nodes are shown by.

@@ -105,3 +105,9 @@ class BootLoaders(AgentCase):
             answer = self.api("GET", path.format(MAC), version=None)
             self.assertEqual(404, answer.status)
             self.assertIn("its image", answer.text)
+
+    def test_a_machine_whose_image_stayed_in_ironic_waits(self) -> None:
+        self.put(boot_config={"target": "image"})
+        script = str(self.api("GET", f"/boot/ipxe/{HYPHENS}", version=None).text)
+        self.assertNotIn("sanboot", script)
+        self.assertIn("The machine tries again in a minute.\nsleep 60\nreboot\n", script)

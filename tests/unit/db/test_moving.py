@@ -112,8 +112,7 @@ class States(MovingCase):
     def take(self, **values: Any) -> models.Node:
         self.ironic.add_node(1, **values)
         self.output = self.take_over()
-        (node,) = self.read(models.Node)
-        return node  # type: ignore[no-any-return]
+        return self.read(models.Node)[0]  # type: ignore[no-any-return]
 
     def test_nodes_that_nothing_works_on_stay_as_they_are(self) -> None:
         stable = sorted(states.STABLE | states.FAILED)
@@ -148,6 +147,10 @@ class States(MovingCase):
         self.assertIn(f"power off ({len(states.ALL)})", output)
         self.assertIn(f"host-1 ({len(states.ALL)})", output)
 
+    def test_an_inspection_does_not_go_on(self) -> None:
+        node = self.take(provision_state="inspect wait", inspection_started_at="2026-03-01 12:00:00")
+        self.assertEqual(("inspect failed", None), (node.provision_state, node.inspection_started_at))
+
     def test_an_agent_that_waits_is_still_heard(self) -> None:
         info = {"agent_secret_token": "t" * 32, "agent_url": "http://192.0.2.1:9999", "agent_version": "11.7"}
         beat = {"agent_last_heartbeat": "2026-03-01T12:00:00.5"}
@@ -165,6 +168,25 @@ class States(MovingCase):
     def test_consoles_are_off(self) -> None:
         self.assertFalse(self.take(console_enabled=1, console_interface="fake").console_enabled)
         self.assertIn("console interface fake (1)", self.output)
+
+    def test_a_machine_that_boots_from_a_volume_goes_on_doing_so(self) -> None:
+        volume = {"id": 1, "uuid": "t-1", "volume_type": "iscsi", "volume_id": "v", "boot_index": 0, "node_id": 1}
+        self.ironic.add("volume_targets", **volume)
+        self.ironic.add("volume_targets", **{**volume, "id": 2, "uuid": "t-2", "boot_index": 1, "node_id": 2})
+        self.ironic.add("volume_targets", **{**volume, "id": 3, "uuid": "t-3", "node_id": 3})
+        self.ironic.add("volume_targets", **{**volume, "id": 4, "uuid": "t-4", "node_id": 4})
+        own = {"storage_interface": "external", "provision_state": "active"}
+        self.ironic.add_node(2, **own)
+        self.ironic.add_node(3, **{**own, "provision_state": "available"})
+        self.ironic.add_node(4, **{**own, "storage_interface": "noop"})
+        self.assertEqual({"target": "volume"}, self.take(**own).boot_config)
+        self.assertEqual([{}, {}, {}], [node.boot_config for node in self.read(models.Node)[1:]])
+        self.assertIn("volume (1): 00000000-0000-0000-0000-000000000001", self.output)
+
+    def test_a_machine_that_boots_a_users_image_never_boots_its_disk(self) -> None:
+        node = self.take(deploy_interface="ramdisk", provision_state="service wait", instance_info={"boot_iso": "x"})
+        self.assertEqual({"target": "image"}, node.boot_config)
+        self.assertIn("Machines that boot from the network at each start (1)", self.output)
 
     def test_a_config_drive_that_is_a_link_is_reported(self) -> None:
         self.assertIsNone(self.take(instance_info={"configdrive": "https://swift/1"}).configdrive)
