@@ -149,7 +149,7 @@ def _adopt(task: Task) -> Answer:
 
 
 def _inspect(task: Task) -> Answer:
-    if task.node.inspection_started_at is None:
+    if "inventory_before" not in task.node.request:
         request = {**task.node.request, **process.describe_before(task)}
         task.set(inspection_started_at=clock.now(), inspection_finished_at=None, request=request)
     return get_interface(task, InspectInterface).inspect_hardware(task)

@@ -4,7 +4,7 @@ from typing import Any
 from unittest import mock
 
 from ingot.common import clock, errors, states
-from ingot.db import models, nodes
+from ingot.db import inventory, models, nodes
 from tests import conductor_case, database
 
 HASH = "$6$salt$hash"
@@ -43,6 +43,16 @@ class OtherVerbs(conductor_case.ConductorCase):
         self.assertIsNone(after.inspection_started_at)
         self.assertGreater(after.inspection_finished_at, before)
         self.assertEqual({}, after.properties)
+
+    def test_what_an_inspection_that_was_cut_off_has_left_is_not_taken_for_its_own(self) -> None:
+        node = database.make_node(self.db, provision_state=states.INSPECTFAIL, inspection_started_at=clock.now())
+        inventory.save(self.db, node.id, {"cpu": {"architecture": "old"}}, {})
+        found: list[object] = []
+        with mock.patch.object(
+            self.interface("inspect"), "inspect_hardware", lambda task: found.append(task.inventory())
+        ):
+            self.ended_well(states.MANAGEABLE, self.run_flow(node, "inspect", states.INSPECTING))
+        self.assertEqual([None], found)
 
     def test_a_failed_inspection_has_not_finished(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, inspection_finished_at=clock.now())
