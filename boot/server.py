@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from oslo_log import log
 
@@ -35,7 +36,7 @@ MACHINES = "machines"
 """The file by which dnsmasq knows machines. It stays, so that they are answered while the database is away."""
 
 _GRUB = """set timeout=0
-configfile (http,{server})/boot/grub/grub.cfg-01-$net_default_mac
+configfile (http,{server}){path}/boot/grub/grub.cfg-01-$net_default_mac
 echo "Ingot at {server} gives no configuration. The machine tries again in a minute."
 sleep 60
 reboot
@@ -55,14 +56,25 @@ def prepare(settings: Settings, loaders: dict[str, Path]) -> None:
             folder.chmod(0o755)
         for name, place in loaders.items():
             machines.write(settings.tftp_root / name, place.read_bytes())
-        machines.write(settings.tftp_root / "grub" / "grub.cfg", _GRUB.format(server=settings.server))
+        machines.write(settings.tftp_root / "grub" / "grub.cfg", _render_grub(settings))
         machines.write(directory / "dnsmasq.conf", dnsmasq.render(settings))
         if not (directory / MACHINES).exists():
             machines.write(directory / MACHINES, "")
         if os.geteuid() == 0:
-            shutil.chown(directory / "leases", _find_user(settings.user).pw_uid)
+            _hand_over(directory / "leases", _find_user(settings.user))
     except OSError as exc:
         raise errors.ConfigurationError(f"[boot_services] directory: {exc.filename}: {exc.strerror}.") from exc
+
+
+def _render_grub(settings: Settings) -> str:
+    place = urlsplit(settings.api)
+    return _GRUB.format(server=place.netloc, path=place.path)
+
+
+def _hand_over(leases: Path, user: pwd.struct_passwd) -> None:
+    """Give the directory to the user of dnsmasq, with what another user has left there."""
+    for path in (leases, *leases.iterdir()):  # links stay links: they may lead to files of root
+        os.chown(path, user.pw_uid, -1, follow_symlinks=False)
 
 
 def _find_user(name: str) -> pwd.struct_passwd:
@@ -113,11 +125,14 @@ def _list_privileges(settings: Settings) -> list[str]:
 def check(command: Sequence[str]) -> None:
     """Have dnsmasq read its file.
 
-    :raises ConfigurationError: it refuses the file.
+    :raises ConfigurationError: it refuses the file, cannot be started, or takes too long.
     """
-    tried = subprocess.run(  # noqa: S603 - programs of this host, found in PATH
-        [*command, "--test"], capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False
-    )
+    try:
+        tried = subprocess.run(  # noqa: S603 - programs of this host, found in PATH
+            [*command, "--test"], capture_output=True, text=True, errors="replace", timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise errors.ConfigurationError(f"dnsmasq cannot check what ingot-boot wrote: {exc}.") from exc
     if tried.returncode:
         raise errors.ConfigurationError(f"dnsmasq refuses what ingot-boot wrote: {tried.stderr.strip()[-500:]}.")
 
@@ -133,7 +148,7 @@ class Server:
         self._child: subprocess.Popen[bytes] | None = None
         self._guard = threading.Lock()
         self._stopping = threading.Event()
-        self._restarting = False
+        self._anew = threading.Event()
         # The child is killed when the thread that started it ends, so that one has to be there for as long.
         self._thread = threading.Thread(target=self._run, name="dnsmasq", daemon=True)
 
@@ -147,13 +162,16 @@ class Server:
 
     def restart(self, command: Sequence[str]) -> None:
         """Have it begin anew, with another command or file."""
-        self._command = list(command)
-        self._restarting = True
-        self._send(signal.SIGTERM)
+        with self._guard:
+            self._command = list(command)
+            self._anew.set()
+            if self._child is not None:
+                self._child.send_signal(signal.SIGTERM)
 
     def stop(self) -> None:
         """End it."""
         self._stopping.set()
+        self._anew.set()
         self._send(signal.SIGTERM)
         self._thread.join(_PATIENCE)
         self._send(signal.SIGKILL)
@@ -170,12 +188,12 @@ class Server:
             how = self._run_once()
             if self._stopping.is_set():
                 return
-            if self._restarting:
-                self._restarting = False
+            if self._anew.is_set():
+                pause = _FIRST_PAUSE
                 continue
             pause = _FIRST_PAUSE if time.monotonic() - began >= _A_WHILE else pause
             LOG.error("dnsmasq has ended with %s; it is started again in %.0f s", how, pause)
-            self._stopping.wait(pause)
+            self._anew.wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _run_once(self) -> str:
@@ -183,9 +201,13 @@ class Server:
         with self._guard:
             if self._stopping.is_set():
                 return "nothing"
-            self._child = subprocess.Popen(  # noqa: S603 - as above
-                self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
+            self._anew.clear()
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - as above
+                    self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+                )
+            except OSError as exc:  # its package may be in an upgrade
+                return f"no start: {exc}"
         LOG.info("dnsmasq runs as process %d", self._child.pid)
         assert self._child.stderr is not None  # noqa: S101 - it is a pipe
         with self._child.stderr as said:

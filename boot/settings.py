@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
@@ -61,11 +60,6 @@ class Settings(NamedTuple):
     def script(self) -> str:
         """Address of what iPXE starts with."""
         return f"{self.api}/{boot_loaders.SCRIPT}"
-
-    @property
-    def server(self) -> str:
-        """Host, and port where one is given, of the API."""
-        return urlsplit(self.api).netloc
 
     def locate(self, client: boot_loaders.Client, file: str) -> str:
         """Return what firmware is to fetch: the URL of a loader, or its name where it comes by TFTP."""

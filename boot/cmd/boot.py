@@ -64,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(handover.FORMS[conf.server](settings.read(conf, needs_networks=False)))
             return 0
         if conf.command == "check":
-            with tempfile.TemporaryDirectory() as place:  # the service's own files stay its user's
-                _prepare(conf, pathlib.Path(place, "boot"))
+            _check(*_read(conf))
             print("ingot-boot can run with this configuration.")
             return 0
         return _Service(conf).run()
@@ -134,26 +133,36 @@ class _Service:
         self._server.restart(command)
 
 
-def _prepare(conf: cfg.ConfigOpts, elsewhere: pathlib.Path | None = None) -> tuple[settings.Settings, list[str]]:
-    """Write the files of dnsmasq, and have it check them; return what it is started with.
+def _prepare(conf: cfg.ConfigOpts) -> tuple[settings.Settings, list[str]]:
+    """Write the files of dnsmasq; return what it is started with. What it refuses changes none of them."""
+    found, loaders = _read(conf)
+    _check(found, loaders)
+    command = server.build_command(found)
+    server.prepare(found, loaders)
+    return found, command
 
-    :param elsewhere: a directory in place of the one that is configured.
-    """
+
+def _read(conf: cfg.ConfigOpts) -> tuple[settings.Settings, dict[str, pathlib.Path]]:
+    """Return what the options say, and the loaders that this host has."""
     found = settings.read(conf)
     _warn(found)
-    if elsewhere is not None:
-        elsewhere.parent.chmod(0o755)  # dnsmasq runs as another user
-        found = found._replace(directory=elsewhere)
     others = dnsmasq.list_others(found.chain)
     loaders = boot_loaders.find(conf, dnsmasq.list_needed(found.chain), others)
     if missing := [name for name in others if name not in loaders]:
         LOG.info(
             "%s They are for other machines than these options are for.", boot_loaders.describe_missing(conf, missing)
         )
-    command = server.build_command(found)
-    server.prepare(found, loaders)
-    server.check(command)
-    return found, command
+    return found, loaders
+
+
+def _check(found: settings.Settings, loaders: dict[str, pathlib.Path]) -> None:
+    """Have dnsmasq check files that are written somewhere else: the service's own stay as they are, and its user's."""
+    with tempfile.TemporaryDirectory() as place:
+        pathlib.Path(place).chmod(0o755)  # dnsmasq runs as another user
+        trial = found._replace(directory=pathlib.Path(place, "boot"))
+        command = server.build_command(trial)
+        server.prepare(trial, loaders)
+        server.check(command)
 
 
 def _warn(found: settings.Settings) -> None:

@@ -45,6 +45,18 @@ class CommandTest(testtools.TestCase):
             self.assertIn(name, text)
         self.assertNotIn("Traceback", text)
 
+    def test_what_dnsmasq_refuses_leaves_the_files_of_the_service(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.boot.server.build_command", lambda _found: ["false"]))
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.boot_loaders.find", lambda *_others: {}))
+        own = self.place / "boot"
+        own.mkdir()
+        (own / "dnsmasq.conf").write_text("as it was")
+        code, text = self.run_command("run", options="interfaces = lo\ndhcp_ranges = 10.1.0.0/24\nuser = root")
+        self.assertEqual(78, code)
+        self.assertIn("dnsmasq refuses", text)
+        self.assertEqual(["dnsmasq.conf"], [path.name for path in own.iterdir()])
+        self.assertEqual("as it was", (own / "dnsmasq.conf").read_text())
+
     def test_missing_loaders_name_their_package(self) -> None:
         options = f"interfaces = lo\ndhcp_ranges = 10.1.0.0/24\nipxe_path = {self.place}"
         code, text = self.run_command("check", options=options)
@@ -77,9 +89,32 @@ class PreparingTest(testtools.TestCase):
         server.prepare(found, {"snponly.efi": loader})
         self.assertEqual(b"MZ", (found.tftp_root / "snponly.efi").read_bytes())
         self.assertIn("(http,10.1.0.1:6385)/boot/grub/", (found.tftp_root / "grub" / "grub.cfg").read_text())
+        another = self.read()._replace(api="http://lb/baremetal")
+        server.prepare(another, {})
+        self.assertIn("(http,lb)/baremetal/boot/grub/", (found.tftp_root / "grub" / "grub.cfg").read_text())
         for path in (found.directory, found.tftp_root, found.tftp_root / "grub"):
             self.assertEqual(0o755, path.stat().st_mode & 0o777)
         self.assertEqual(0o644, (found.tftp_root / "snponly.efi").stat().st_mode & 0o777)
+
+    def test_leases_are_the_user_s_of_now_and_links_lead_nowhere(self) -> None:
+        owners: list[tuple[pathlib.Path, bool]] = []
+        self.useFixture(fixtures.MonkeyPatch("os.geteuid", lambda: 0))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                "os.chown", lambda path, *_ids, follow_symlinks: owners.append((path, follow_symlinks))
+            )
+        )
+        leases = self.read().directory / "leases"
+        leases.mkdir(parents=True)
+        (leases / "dnsmasq.leases").symlink_to("/etc/shadow")
+        server.prepare(self.read(), {})
+        self.assertEqual([(leases, False), (leases / "dnsmasq.leases", False)], owners)
+
+    def test_a_check_that_cannot_end_or_start_is_a_refusal(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.boot.server._PATIENCE", 0.01))
+        for command in (["sh", "-c", "sleep 60"], ["/no/such/program"]):
+            refusal = self.assertRaises(errors.ConfigurationError, server.check, command)
+            self.assertIn("cannot check", refusal.message)
 
 
 class ServerTest(testtools.TestCase):
@@ -101,6 +136,12 @@ class ServerTest(testtools.TestCase):
         self.start("exit 3")
         self.wait_for("dnsmasq has ended with status 3", times=3)
 
+    def test_what_cannot_be_started_is_tried_again(self) -> None:
+        running = server.Server(["/no/such/program"])
+        running.start()
+        self.addCleanup(running.stop)
+        self.wait_for("no start: [Errno 2] No such file or directory: '/no/such/program'", times=3)
+
     def test_what_machines_have_written_is_no_line_of_the_log(self) -> None:
         self.start("printf 'a\\033[31mb\\nc' >&2; exec sleep 60")
         self.wait_for("a?[31mb")
@@ -121,6 +162,14 @@ class ServerTest(testtools.TestCase):
         self.wait_for("another")
         self.assertEqual(2, self.logs.output.count("runs as process"))
         self.assertNotIn("it is started again", self.logs.output)
+
+    def test_a_restart_ends_a_pause_and_hides_no_later_end(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.boot.server._FIRST_PAUSE", 3600))
+        running = self.start("exit 3")
+        self.wait_for("it is started again in 3600 s")
+        running.restart(["sh", "-c", "echo another >&2; exit 4"])
+        self.wait_for("another")
+        self.wait_for("dnsmasq has ended with status 4")
 
 
 class TableTest(testtools.TestCase):

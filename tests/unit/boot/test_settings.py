@@ -41,7 +41,7 @@ class SettingsTest(testtools.TestCase):
         self.assertEqual((ipaddress.IPv4Address("10.1.0.1"), ipaddress.IPv4Address("10.1.0.2")), rack[3:])
         self.assertEqual(("net2", None, None), (proxy.name, proxy.span, proxy.router))
         self.assertEqual(pathlib.Path("/var/lib/x/tftp"), found.tftp_root)
-        self.assertEqual(("http://10.1.0.1:6385/boot.ipxe", "10.1.0.1:6385"), (found.script, found.server))
+        self.assertEqual("http://10.1.0.1:6385/boot.ipxe", found.script)
 
     def test_each_bad_value_is_named_in_one_message(self) -> None:
         bad = ["10.1.0.50-10.1.0.99", "10.1.0.9-10.1.0.5/24", "10.1.0.5-10.2.0.5/24", "a b=10.1.0.0/24", "10.1.0.7/24"]
