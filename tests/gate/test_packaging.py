@@ -44,6 +44,13 @@ conductor_port = 9648
 """
 """As three-controllers.conf, without its servers: an API and a conductor that share a database, and no broker."""
 
+NETWORK_BOOT = """
+[boot_services]
+interfaces = eth1
+dhcp_ranges = rack1=192.0.2.50-192.0.2.250/24
+routers = rack1:192.0.2.1
+"""
+
 ASK_ALL_THE_TIME = """
 for _ in $(seq 60); do
     curl -sS -o /dev/null --max-time 60 http://127.0.0.1:6385/healthcheck || exit 1
@@ -220,7 +227,7 @@ class Installed(testtools.TestCase):
         self.assertRegex(self.run_as_service("ingot-conductor", "list"), r"controller-1 .*\bonline")
 
     def test_the_boot_services(self) -> None:
-        self.configure(EXAMPLE.read_text())
+        self.configure(f"{EXAMPLE.read_text()}\n{NETWORK_BOOT}")
         self.server.run("ip", "link", "add", "eth1", "type", "bridge")
         self.addCleanup(self.server.run, "ip", "link", "delete", "eth1")
         self.server.run("ip", "link", "set", "eth1", "up")

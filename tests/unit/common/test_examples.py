@@ -1,5 +1,6 @@
-"""The complete configurations that come with the package: Ingot has nothing to say of them."""
+"""The configurations and units that come with the package."""
 
+import configparser
 import contextlib
 import io
 import pathlib
@@ -8,6 +9,7 @@ import re
 import fixtures
 import testtools
 
+from ingot.common.conf import opts
 from ingot.db.cmd import status
 from tests import server_case
 
@@ -33,6 +35,7 @@ class Examples(testtools.TestCase):
         config.write_text(text.replace("/etc/ingot", str(self.place)))
         with contextlib.redirect_stdout(io.StringIO()) as output:
             ended = status.main(["config", str(config)])
+        self.config = config
         return ended, output.getvalue()
 
     def test_nothing_is_to_be_said_of_them(self) -> None:
@@ -41,7 +44,23 @@ class Examples(testtools.TestCase):
             ended, said = self.judge(example.read_text())
             self.assertEqual((0, 1), (ended, len(said.splitlines())), f"{example}: {said}")
 
+    def test_loaders_of_the_network_trust_what_an_example_serves(self) -> None:
+        for example in EXAMPLES:
+            self.judge(example.read_text())
+            conf = opts.load([], prog="test", files=[str(self.config)])
+            asked = (bool(conf.boot_services.interfaces), opts.agent_api_url(conf).startswith("https:"))
+            self.assertNotEqual((True, True), asked, example)
+
     def test_what_is_wrong_with_one_would_be_found(self) -> None:
         for wrong in ("[api]\nport = many\n", "[no-such-group]\noption = 1\n"):
             ended, _said = self.judge(f"{EXAMPLES[0].read_text()}\n{wrong}")
             self.assertNotEqual(0, ended, wrong)
+
+
+class Units(testtools.TestCase):
+    def test_one_process_that_runs_out_of_memory_does_not_stop_the_others(self) -> None:
+        for unit in sorted((PACKAGING / "systemd").glob("*.service")):
+            options = configparser.ConfigParser(strict=False, interpolation=None)
+            options.read(unit)
+            if options["Service"]["Type"] == "notify":
+                self.assertEqual("continue", options["Service"].get("OOMPolicy"), unit)
