@@ -89,10 +89,13 @@ def upgrade(db: Database, revision: str = "head") -> None:
 def stamp(db: Database, revision: str) -> None:
     """Write a revision without changing a table, for a schema that was repaired or restored by hand.
 
+    :raises Conflict: it is the database of an Ironic.
     :raises Invalid: there is no such revision.
     :raises ServiceUnavailable: as :func:`upgrade`.
     """
     with _exclusive(db) as connection, _explain_errors(db, revision):
+        for before in migration.MigrationContext.configure(connection).get_current_heads():
+            schema.refuse_ironic(db, before)
         alembic.command.stamp(_config(connection), revision, purge=True)
 
 

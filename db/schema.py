@@ -82,16 +82,24 @@ def refuse_foreign(db: Database, revision: str | None) -> None:
 
     :raises Conflict: it is of before release 0.2, or the database is that of an Ironic.
     """
+    refuse_ironic(db, revision)
+    if revision in _TOO_OLD:
+        raise errors.Conflict(
+            reason=f"The schema of {render_url(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: "
+            "install it and run its ingot-dbsync upgrade."
+        )
+
+
+def refuse_ironic(db: Database, revision: str | None) -> None:
+    """Refuse the database of an Ironic.
+
+    :raises Conflict: the revision is one of Ironic's.
+    """
     if revision and _OF_IRONIC.fullmatch(revision):
         raise errors.Conflict(
             reason=f"{render_url(db)} is the database of an Ironic (revision {revision}); nothing was changed. Ingot "
             "takes its fleet over into a database of its own: make an empty one, name it in [database] connection, run "
             "ingot-dbsync upgrade, then ingot-dbsync import-ironic --from ADDRESS, with the address of this one."
-        )
-    if revision in _TOO_OLD:
-        raise errors.Conflict(
-            reason=f"The schema of {render_url(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: "
-            "install it and run its ingot-dbsync upgrade."
         )
 
 

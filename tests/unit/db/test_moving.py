@@ -292,7 +292,8 @@ class Refusals(MovingCase):
 
     def test_commands_of_ingot_on_the_database_of_ironic(self) -> None:
         self.file.write_text(self.file.read_text().replace(self.database.url, self.ironic.url))
-        for line in ("upgrade", "contract", "online_data_migrations", f"import-ironic --from {self.ironic.url}"):
+        lines = ("upgrade", "expand", "contract", "stamp 0009", "online_data_migrations")
+        for line in (*lines, f"import-ironic --from {self.ironic.url}"):
             status, output = self.dbsync(*line.split())
             self.assertEqual(1, status, line)
             self.assertIn("ingot-dbsync import-ironic --from ADDRESS", output)
