@@ -22,6 +22,9 @@ _NODES = models.table(models.Node)
 _AGENT = ("agent_token", "agent_version", "agent_url", "agent_last_heartbeat", "configdrive")
 """Columns of a node that Ironic keeps in JSON."""
 
+_UNIQUE = ("name", "instance_uuid")
+"""Columns of a node, besides its uuid, that no two nodes of Ironic have the same value in."""
+
 _MOST_BYTES = 65_535
 """Of a text in Ironic's databases on MySQL."""
 
@@ -47,16 +50,11 @@ class Giver:
     def give_nodes(self, noun: schema.Noun, batch: Sequence[schema.Kept]) -> Iterator[tuple[rows.Row, bool]]:
         """Yield the nodes of Ironic that are to be written, and whether each is new there."""
         table = self._target.table(noun)
-        uuids = [row["uuid"] for row in batch]
-        found = self._target.connection.execute(sa.select(table).where(table.c.uuid.in_(uuids))).mappings()
-        there = {row["uuid"]: row for row in found}
+        ids = [row["id"] for row in batch]
+        found = self._target.connection.execute(sa.select(table).where(table.c.id.in_(ids))).mappings()
+        there = {(row["id"], row["uuid"]): row for row in found}
         for row in batch:
-            theirs = there.get(row["uuid"])
-            if theirs is not None and theirs["id"] != row["id"]:
-                raise errors.Conflict(
-                    reason=f"Node {row['uuid']} has id {theirs['id']} in Ironic's database and {row['id']} in Ingot's: "
-                    "nothing was changed. Name the database that was imported."
-                )
+            theirs = there.get((row["id"], row["uuid"]))
             own = _read(noun, row) | {name: row[name] for name in _AGENT}
             node = self._place(noun, table, nodes.give(own, theirs, self._replaced))
             if theirs is None or _is_different(noun, theirs, node):
@@ -109,7 +107,8 @@ def give_back(db: Database, target: peer.Peer, giver: Giver, deletes: bool, writ
     with db.own_connection() as source:
         gone = _find_gone(source, target.connection, target.table(of_nodes), deletes)
         if writes:
-            _make_room(target, others, gone)
+            _make_room(target, others, [number for number, _uuid in gone])
+            _free_names(source, target.connection, target.table(of_nodes))
         changed = len(gone)
         for batch in _read_batches(source, _NODES):
             giver.report.rows[of_nodes.name] += len(batch)
@@ -131,19 +130,26 @@ def _read_batches(source: sa.Connection, table: sa.Table) -> Iterator[Sequence[s
     yield from result.mappings().partitions()
 
 
-def _find_gone(source: sa.Connection, target: sa.Connection, table: sa.TableClause, deletes: bool) -> list[str]:
-    here = set(source.execute(sa.select(_NODES.c.uuid)).scalars())
-    gone = sorted(set(target.execute(sa.select(table.c.uuid)).scalars()) - here)
+def _find_gone(
+    source: sa.Connection, target: sa.Connection, table: sa.TableClause, deletes: bool
+) -> list[tuple[int, str]]:
+    """Return id and uuid of the nodes that are not here; one that was enrolled again under its uuid has another id.
+
+    :raises Conflict: there are some, and they may not be deleted.
+    """
+    here = set(source.execute(sa.select(_NODES.c.id, _NODES.c.uuid)).tuples())
+    gone = sorted(set(target.execute(sa.select(table.c.id, table.c.uuid)).tuples()) - here)
     if gone and not deletes:
+        examples = ", ".join(f"{uuid} (id {number})" for number, uuid in gone[:_EXAMPLES])
         raise errors.Conflict(
-            reason=f"Ironic's database has {len(gone)} nodes that Ingot has not: {', '.join(gone[:_EXAMPLES])}. "
+            reason=f"Ironic's database has {len(gone)} nodes that Ingot has not: {examples}. "
             "Nothing was changed. If they were deleted in Ingot, say --delete, and they are deleted there, too; "
             "otherwise this is another fleet's database."
         )
     return gone
 
 
-def _make_room(target: peer.Peer, others: Sequence[schema.Noun], gone: Sequence[str]) -> None:
+def _make_room(target: peer.Peer, others: Sequence[schema.Noun], gone: Sequence[int]) -> None:
     """Delete what is written anew, and the nodes that are gone."""
     connection = target.connection
     if connection.dialect.name == "mysql":
@@ -151,9 +157,20 @@ def _make_room(target: peer.Peer, others: Sequence[schema.Noun], gone: Sequence[
         connection.exec_driver_sql("SET SESSION foreign_key_checks = 0")
     for noun in reversed(others):
         connection.execute(sa.delete(target.table(noun)))
-    table = sa.table("nodes", sa.column("uuid"))
+    table = sa.table("nodes", sa.column("id"))
     for start in range(0, len(gone), _BATCH):
-        connection.execute(sa.delete(table).where(table.c.uuid.in_(gone[start : start + _BATCH])))
+        connection.execute(sa.delete(table).where(table.c.id.in_(gone[start : start + _BATCH])))
+
+
+def _free_names(source: sa.Connection, target: sa.Connection, table: sa.TableClause) -> None:
+    """Take from Ironic's nodes what is unique and is not theirs here: a node that is written first may have it."""
+    for name in _UNIQUE:
+        here = set(source.execute(sa.select(_NODES.c.id, _NODES.c[name])).tuples())
+        found = target.execute(sa.select(table.c.id, table.c[name]).where(table.c[name].is_not(None))).tuples()
+        other = [row[0] for row in found if tuple(row) not in here]
+        for start in range(0, len(other), _BATCH):
+            own = table.c.id.in_(other[start : start + _BATCH])
+            target.execute(sa.update(table).where(own).values({name: None}))
 
 
 def _write_nodes(target: peer.Peer, noun: schema.Noun, found: Sequence[tuple[rows.Row, bool]], writes: bool) -> int:

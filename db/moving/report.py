@@ -52,8 +52,8 @@ KINDS: Mapping[str, Kind] = {
     ),
     "network boot": Kind(
         "Machines that boot from the network at each start",
-        "Volumes are served at once. A user's image or kernel is not: rebuild the node before its machine reboots. Until "
-        "then a machine that asks for its boot script waits, and never boots from its disk.",
+        "Volumes are served at once. A user's image or kernel is not: rebuild the node before its machine reboots. "
+        "Until then a machine that asks for its boot script waits, and never boots from its disk.",
     ),
     "scope": Kind("Inspection rules with a scope", "The scope is dropped: no release of Ironic uses it."),
     "no node": Kind("Rows of nodes that do not exist", "They are left out."),

@@ -12,6 +12,11 @@ from tests.moving_case import INFO, MovingCase
 
 
 class Exports(MovingCase):
+    def setUp(self) -> None:
+        super().setUp()
+        for name in ("uuid", "name", "instance_uuid"):  # as in Ironic
+            self.ironic.execute(f"CREATE UNIQUE INDEX of_nodes_{name} ON nodes ({name})")
+
     def everything(self) -> dict[str, list[dict[str, Any]]]:
         """Return all rows, without what Ironic's own code decides anew."""
         ignored = {"version", "created_at", "updated_at", "conductor_affinity"}
@@ -63,6 +68,35 @@ class Exports(MovingCase):
         self.assertEqual(("1.44", "1.44"), (first["version"], second["version"]))
         self.assertEqual([], self.ironic.rows("allocations"))
 
+    def test_what_is_unique_may_have_gone_to_another_node(self) -> None:
+        first, second = (
+            self.ironic.add_node(number, name=name, instance_uuid=instance)
+            for number, name, instance in ((1, "spare", None), (2, "rack1-u3", "i-1"))
+        )
+        self.take_over()
+        for uuid, values in (
+            (second, {"name": "rack1-u3-broken", "instance_uuid": None}),
+            (first, {"name": "moving", "instance_uuid": "i-1"}),
+        ):
+            self.db.write(sa.update(nodes.NODES).where(nodes.NODES.c.uuid == uuid).values(**values))
+        new = database.make_node(self.db, name="rack1-u3")
+        self.assertIn("3 nodes are new", self.give_back())
+        found = {row["uuid"]: (row["name"], row["instance_uuid"]) for row in self.ironic.rows("nodes")}
+        expected = {first: ("moving", "i-1"), second: ("rack1-u3-broken", None), new.uuid: ("rack1-u3", None)}
+        self.assertEqual(expected, found)
+
+    def test_a_node_may_have_been_enrolled_again_under_its_uuid(self) -> None:
+        uuid = self.ironic.add_node(1)
+        self.ironic.add_node(2)
+        self.take_over()
+        self.db.write(sa.delete(nodes.NODES).where(nodes.NODES.c.uuid == uuid))
+        new = database.make_node(self.db, uuid=uuid, name="again")
+        self.assertEqual(1, self.dbsync("export-ironic", "--to", self.ironic.url)[0])
+        self.assertIn("2 nodes are new, different or gone", self.give_back("--delete", "--dry-run"))
+        self.give_back("--delete")
+        found = [(row["id"], row["name"]) for row in self.ironic.rows("nodes")]
+        self.assertEqual([(2, "node-2"), (new.id, "again")], found)
+
     def test_what_was_replaced_is_as_it_was(self) -> None:
         self.ironic.add_node(1, network_interface="flat", provision_state="active", power_state="power on")
         replace = ("--replace", "network_interface=flat:noop")
@@ -91,7 +125,7 @@ class Exports(MovingCase):
         other.add_node(2, uuid="00000000-0000-0000-0000-000000000001")
         status, output = self.dbsync("export-ironic", "--to", other.url)
         self.assertEqual(1, status)
-        self.assertIn("has id 2 in Ironic's database and 1 in Ingot's", output)
+        self.assertIn("1 nodes that Ingot has not: 00000000-0000-0000-0000-000000000001 (id 2)", output)
         table = models.table(models.Conductor)
         self.db.write(sa.insert(table).values(hostname="here", release="0.3.0", rpc_version="1.0"))
         status, output = self.dbsync("export-ironic", "--to", self.ironic.url)
