@@ -1,6 +1,7 @@
 """Follows the database: which machines dnsmasq knows."""
 
 import os
+import time
 from pathlib import Path
 
 from ingot.boot import dnsmasq
@@ -9,6 +10,9 @@ from ingot.db.engine import Database
 
 _SIGNED = "pxe"
 """The boot interface of nodes that start the signed shim and GRUB."""
+
+_TRUSTED_S = 60.0
+"""Seconds after which the machines are read whatever the mark says: clocks of writers differ, and commits overtake."""
 
 
 class Machines:
@@ -22,23 +26,25 @@ class Machines:
         self._path = path
         self._mark: enrolled.Mark | None = None
         self._text: str | None = None
+        self._read_until = 0.0
 
     def follow(self) -> bool:
         """Write the file if it is not what the database says; return whether it was written.
 
         :raises ServiceUnavailable: the database is away.
+        :raises OSError: the file cannot be written.
         """
         mark = enrolled.read_mark(self._db)
-        if mark == self._mark:
+        if mark == self._mark and time.monotonic() < self._read_until:
             return False
         found = enrolled.list_all(self._db)
         text = dnsmasq.render_machines(dnsmasq.Machine(one.address, one.boot_interface == _SIGNED) for one in found)
-        self._mark = mark
-        if text == self._text:
-            return False
-        write(self._path, text)
-        self._text = text
-        return True
+        is_another = text != self._text
+        if is_another:
+            write(self._path, text)
+        # Last: what could not be written is tried again.
+        self._mark, self._text, self._read_until = mark, text, time.monotonic() + _TRUSTED_S
+        return is_another
 
 
 def write(path: Path, content: str | bytes) -> None:

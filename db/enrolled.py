@@ -12,7 +12,8 @@ _BOOTING = sa.and_(_PORTS.c.node_id == nodes.NODES.c.id, _PORTS.c.pxe_enabled.is
 
 _READ = sa.select(_PORTS.c.address, nodes.NODES.c.boot_interface).join(nodes.NODES, _BOOTING).order_by(_PORTS.c.address)
 
-# A port that is changed, added or taken away changes one of these, and so does a node's boot interface.
+# A port that is added or taken away changes one of these, and so does a node's boot interface. A port that is changed
+# does too, unless another has a later updated_at: clocks of two writers differ, and commits overtake each other.
 _READ_MARK = sa.select(
     sa.func.count(_PORTS.c.id),
     sa.func.max(_PORTS.c.id),
@@ -32,7 +33,7 @@ class Enrolled(NamedTuple):
 
 
 def read_mark(db: Database) -> Mark:
-    """Return what is another when :func:`list_all` may be: one statement, whatever the size of the fleet."""
+    """Return what usually is another when :func:`list_all` is: one statement, whatever the size of the fleet."""
     with db.single() as connection:
         return tuple(connection.execute(_READ_MARK).one())
 

@@ -2,10 +2,13 @@
 
 import pathlib
 import tempfile
+import time
 
+import fixtures
 import sqlalchemy as sa
 
 from ingot.boot.machines import Machines
+from ingot.common import clock
 from ingot.db import models, nodes
 from tests import database, sql_counter
 
@@ -39,6 +42,24 @@ class MachinesOnSQLite(database.TestCase):
         self.assertEqual([], self.follow())
         self.write(sa.delete(_PORTS))
         self.assertIsNone(self.follow())
+
+    def test_a_change_that_the_mark_misses_is_found_a_minute_later(self) -> None:
+        ports = [database.make_port(self.db, self.node, address=f"52:54:00:00:00:0{number}") for number in (1, 2)]
+        self.write(sa.update(_PORTS).where(_PORTS.c.uuid == ports[0].uuid).values(updated_at=clock.after(10)))
+        self.follow()
+        late = {"updated_at": clock.now(), "pxe_enabled": False}
+        self.write(sa.update(_PORTS).where(_PORTS.c.uuid == ports[1].uuid).values(late))
+        self.assertIsNone(self.follow())
+        now = time.monotonic()
+        self.useFixture(fixtures.MonkeyPatch("time.monotonic", lambda: now + 61))
+        self.assertEqual(["52:54:00:00:00:01,set:enrolled"], self.follow())
+
+    def test_what_could_not_be_written_is_written_later(self) -> None:
+        database.make_port(self.db, self.node, address="52:54:00:00:00:01")
+        self.path.mkdir()
+        self.assertRaises(IsADirectoryError, self.machines.follow)
+        self.path.rmdir()
+        self.assertEqual(["52:54:00:00:00:01,set:enrolled"], self.follow())
 
     def test_it_costs_one_statement_and_two_when_something_has_changed(self) -> None:
         for number in range(50):
