@@ -17,8 +17,8 @@ _BATCH = 1000
 
 @retry_transaction
 def add(db: Database, events: Sequence[Mapping[str, object]]) -> None:
-    """Add events, in one statement."""
-    with db.single() as connection:
+    """Add events: all of them, or none."""
+    with db.transaction() as connection:  # some drivers send a statement for each row
         connection.execute(sa.insert(_EVENTS), [*events])
 
 

@@ -20,7 +20,7 @@ from oslo_utils import uuidutils
 
 from ingot.common import clock, context, errors, masking, metrics
 from ingot.common.json_types import Json
-from ingot.db import audit
+from ingot.db import audit, models
 from ingot.db.engine import Database
 
 LOG = log.getLogger(__name__)
@@ -33,7 +33,13 @@ _RETRY_S = 5.0
 _STOP_S = 5.0
 _MINUTE_S = 60.0
 _MOST_FIELDS = 30
-_LONGEST = {"path": 500, "reason": 500, "target_id": 255, "target_name": 255, "user_name": 255, "project_name": 255}
+_LONGEST = {
+    column.name: length
+    for column in models.table(models.AuditEvent).columns
+    if (length := getattr(column.type, "length", None))
+}
+"""Characters that the columns of the table may have."""
+
 _VERBS = ("action", "target", "runbook")
 """Fields of bodies whose values say what is requested; of all others the names alone are kept."""
 
@@ -113,6 +119,7 @@ class Trail:
         self._closed = threading.Event()
         self._minute = 0.0
         self._refused = 0
+        self._count_written, self._count_lost = map(metrics.AUDIT_EVENTS.labels, ("written", "lost"))
 
     def record(self, done: Done) -> None:
         """Record a request that has been answered."""
@@ -148,7 +155,7 @@ class Trail:
 
     def _lose(self, count: int, why: str) -> None:
         self.lost += count
-        metrics.AUDIT_EVENTS.labels("lost").inc(count)
+        self._count_lost.inc(count)
         LOG.error("%d audit events are in the log only (%d in all): %s", count, self.lost, why)
 
     def close(self) -> None:
@@ -176,12 +183,28 @@ class Trail:
                 return
 
     def _write(self, batch: list[Json]) -> None:
-        """Write events, when the database is there."""
+        """Write events, when the database is there. One that it refuses costs no other its row."""
+        try:
+            self._insert(batch)
+        except Exception:  # the edge of a thread
+            LOG.exception("Writing %d audit events failed unexpectedly", len(batch))
+            refused = sum(not self._insert_alone(event) for event in batch) if len(batch) > 1 else 1
+            if refused:
+                self._lose(refused, "see the traceback before this")
+
+    def _insert_alone(self, event: Json) -> bool:
+        try:
+            self._insert([event])
+        except Exception:  # noqa: BLE001 - it was logged for all
+            return False
+        return True
+
+    def _insert(self, batch: list[Json]) -> None:
         until = None
         while True:
             try:
                 audit.add(self._db, batch)
-                metrics.AUDIT_EVENTS.labels("written").inc(len(batch))
+                self._count_written.inc(len(batch))
                 return
             except errors.ServiceUnavailable as exc:
                 if self._closed.is_set():
@@ -190,10 +213,6 @@ class Trail:
                         self._lose(len(batch), exc.message)
                         return
                 time.sleep(0.2 if self._closed.is_set() else _RETRY_S)
-            except Exception:  # the edge of a thread
-                LOG.exception("Writing audit events failed unexpectedly")
-                self._lose(len(batch), "see the traceback before this")
-                return
 
 
 def _build(done: Done) -> Json:
@@ -223,11 +242,12 @@ def _build(done: Done) -> Json:
         "request_id": ctx.request_id,
         "global_request_id": ctx.global_request_id,
     }
-    return {name: _cut(value, _LONGEST.get(name, 255)) for name, value in event.items()}
+    return {name: _clean(value)[: _LONGEST[name]] if isinstance(value, str) else value for name, value in event.items()}
 
 
-def _cut(value: object, longest: int) -> object:
-    return value[:longest] if isinstance(value, str) else value
+def _clean(text: str) -> str:
+    """Return a text with replacements for what databases refuse: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 def render(event: Mapping[str, Any], observer: str | None = None) -> Json:

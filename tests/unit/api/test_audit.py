@@ -9,9 +9,9 @@ import flask
 
 from ingot.api import app
 from ingot.api.web import audit_trail
-from ingot.common import clock
+from ingot.common import clock, metrics
 from ingot.db import audit
-from tests import api_case, identity_case
+from tests import api_case, identity_case, metric_values
 from tests.sql_counter import counting
 
 _PASSWORD = "hunter2"
@@ -92,6 +92,34 @@ class TrailTest(AuditCase):
         self.assertEqual(("failure", 409), (conflict["outcome"], conflict["reason"]["code"]))
         self.assertIn("n", conflict["reason"]["message"])
         self.assertEqual({"type": "node", "id": "other", "name": None}, missing["target"])
+
+    def test_signs_that_databases_refuse(self) -> None:
+        before = self.node(name="a")["uuid"]
+        self.refused(400, "PUT", f"/v1/nodes/{before}/states/provision?a%00=1", {"target": "manage"})
+        after = self.node(name="b")["uuid"]
+        found = self.read()
+        self.assertEqual([after, before, before], [event["target"]["id"] for event in found])
+        self.assertIn("Unexpected arguments: a\N{REPLACEMENT CHARACTER}", found[1]["reason"]["message"])
+
+    def test_an_event_that_the_database_refuses_costs_no_other(self) -> None:
+        self.useFixture(fixtures.FakeLogger("ingot.api.web.audit_trail"))
+        lost = metric_values.read("ingot_audit_events_total", outcome="lost")
+        made = [self.node(name="a")["uuid"]]
+        with self.db.single() as connection:
+            connection.exec_driver_sql("CREATE UNIQUE INDEX one_of_a_name ON audit_events (target_name)")
+        self.refused(409, "POST", "/v1/nodes", {"driver": "fake-hardware", "uuid": made[0], "name": "b"})
+        self.good("PUT", "/v1/nodes/a/maintenance", {})
+        made.append(self.node(name="c")["uuid"])
+        found = self.read("?outcome=success")
+        self.assertEqual(made, sorted((event["target"]["id"] for event in found), key=made.index))
+        self.assertEqual(lost + 1, metric_values.read("ingot_audit_events_total", outcome="lost"))
+
+    def test_none_is_lost_at_first(self) -> None:
+        """A counter that begins at 1 has not increased for Prometheus."""
+        metrics.AUDIT_EVENTS.clear()
+        self.application()
+        series = metric_values.list_series("ingot_audit_events_total")
+        self.assertEqual([{"outcome": "lost"}, {"outcome": "written"}], sorted(series, key=str))
 
     def test_each_node_of_a_bulk_request(self) -> None:
         nodes = [self.node(name=name)["uuid"] for name in ("a", "b")]
