@@ -4,8 +4,9 @@ A service that is to have several becomes their supervisor when it has checked w
 its program by this file, which imports nothing of Ingot: 12 MiB instead of a service's 80. Logs are written by services
 only: one that is started says for which it comes, and the supervisor says what happens on standard error.
 
-To systemd the supervisor speaks for all of them (sd_notify(3)). It is ready when each worker has been, and it kills a
-worker that has sent no keepalive in time, which is then started again.
+To systemd the supervisor speaks for all of them (sd_notify(3)). It is ready when one worker is and each other has been,
+or has ended: that is started again, which is no reason to stop those that work. It kills a worker that has sent no
+keepalive in time, which is then started again. A configuration that is to be corrected ends it before it is ready.
 """
 
 import contextlib
@@ -37,6 +38,9 @@ LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDN
 
 READY, ALIVE, STOPPING = "READY=1", "WATCHDOG=1", "STOPPING=1"
 """What systemd understands (sd_notify(3))."""
+
+_TO_CORRECT = os.EX_CONFIG
+"""The exit code of a worker whose configuration is to be corrected, which starting again does not."""
 
 _OF_SUPERVISOR = (NOTIFY, WATCHDOG_PID, LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES)
 _LONGEST_MESSAGE = 4096
@@ -134,12 +138,14 @@ class _Worker:
     :param environment: what it has more than this process.
     :param files: descriptors of this process that it shares.
     :ivar is_ready: whether it has said so, in any of its processes.
+    :ivar code: the exit code of its last process that has ended, or that could not be started; None: there is none.
     """
 
     def __init__(
         self, title: str, command: Sequence[str], environment: Mapping[str, str], files: Sequence[int]
     ) -> None:
         self.is_ready = False
+        self.code: int | None = None
         self._answers: socket.socket | None = None
         self._heard_at: float | None = None
         self._title = title
@@ -159,6 +165,7 @@ class _Worker:
             code = self._process.poll()
             if code is None:
                 return None
+            self.code = code
             self._put_off(now, f"ended with {code} after {now - self._started_at:.0f} s")
         if now < self._starts_at:
             return self._starts_at - now
@@ -166,6 +173,7 @@ class _Worker:
         try:
             self._process = self._start()
         except (OSError, subprocess.SubprocessError) as exc:  # no memory, no process, a file that is being replaced
+            self.code = os.EX_OSERR
             self._put_off(now, f"could not be started ({exc})")
             return self._pause
         return None
@@ -246,6 +254,10 @@ class _Supervisor:
         while True:
             now = time.monotonic()
             pauses = [*(worker.care(now) for worker in self._workers), self._report(now)]
+            if not self._is_ready and any(worker.code == _TO_CORRECT for worker in self._workers):
+                self._signal_all(signal.SIGTERM)
+                self._stop()
+                return _TO_CORRECT
             number = _next_signal(min((pause for pause in pauses if pause is not None), default=None))
             if number in _STOPS and self._listener is not None:
                 if not self._lasts:
@@ -257,17 +269,16 @@ class _Supervisor:
                 return self._stop()
 
     def _report(self, now: float) -> float | None:
-        """Hear the workers, and tell systemd that all are ready, and that this process lives.
+        """Hear the workers, and tell systemd that they are ready, and that this process lives.
 
         :returns: seconds after which it is to be done again; None: never.
         """
-        if NOTIFY not in os.environ:
-            return None
         for worker in self._workers:
             worker.hear(now, self._silence)
-        if not self._is_ready and all(worker.is_ready for worker in self._workers):
+        ready = sum(worker.is_ready for worker in self._workers)
+        if not self._is_ready and ready and all(worker.is_ready or worker.code is not None for worker in self._workers):
             self._is_ready = True
-            tell_systemd(f"{READY}\nSTATUS={self._kind}: {len(self._workers)} run")
+            tell_systemd(f"{READY}\nSTATUS={self._kind}: {ready} of {len(self._workers)} run")
         if self._silence is not None:
             tell_systemd(ALIVE)
         limits = (_READY_PAUSE if not self._is_ready else None, self._silence and self._silence / 3)

@@ -150,7 +150,7 @@ class Workers(testtools.TestCase):
         )
         self.addCleanup(supervisor.wait, PATIENCE)
         self.addCleanup(supervisor.terminate)
-        listener.until("STATUS=Test: 2 run")
+        listener.until("STATUS=Test: 2 of 2 run")
         assert supervisor.stderr is not None
         self.addCleanup(supervisor.stderr.close)
         self.assertIn("has sent no keepalive", supervisor.stderr.readline())
@@ -158,6 +158,46 @@ class Workers(testtools.TestCase):
         self.assertIsNone(supervisor.poll())
         started = notes.read_text().splitlines()
         self.assertEqual({"None"}, {line.split()[1] for line in started}, "workers speak to their supervisor only")
+
+    def supervise(self, program: str) -> "subprocess.Popen[str]":
+        """Start a supervisor of two workers that are this program; ``name`` is which of them."""
+        begin = "import os, sys, time\nfrom ingot.common import systemd, workers\nname = os.environ[workers.TITLE]\n"
+        command = [sys.executable, "-c", begin + textwrap.dedent(program)]
+        supervisor = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", textwrap.dedent(SUPERVISOR), *command],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert supervisor.stderr is not None
+        self.addCleanup(supervisor.stderr.close)
+        self.addCleanup(supervisor.wait, PATIENCE)
+        self.addCleanup(supervisor.terminate)
+        return supervisor
+
+    def test_one_that_cannot_start_does_not_stop_the_others(self) -> None:
+        listener = self.useFixture(Systemd())
+        supervisor = self.supervise("""
+            if name.endswith("two"):
+                sys.exit(75)
+            systemd.tell(workers.READY)
+            time.sleep(3600)
+        """)
+        self.assertEqual([workers.READY, "STATUS=Test: 1 of 2 run"], listener.next())
+        self.assertIsNone(supervisor.poll())
+
+    def test_a_configuration_to_be_corrected_ends_all_before_they_are_ready(self) -> None:
+        for notified in (True, False):
+            if notified:
+                listener = self.useFixture(Systemd())
+            else:
+                self.useFixture(fixtures.EnvironmentVariable(workers.NOTIFY))
+            supervisor = self.supervise("""
+                if name.endswith("two"):
+                    sys.exit(78)
+                time.sleep(3600)
+            """)
+            self.assertEqual(78, supervisor.wait(PATIENCE))
+        self.assertEqual([workers.STOPPING], listener.next())
 
 
 class Sockets(testtools.TestCase):
