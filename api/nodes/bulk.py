@@ -84,7 +84,7 @@ def create(call: Call) -> Reply:
 
 
 def _run(action: Operation, call: Call, node: str, until: float) -> Json:
-    own = dataclasses.replace(call, subject=None if call.subject is None else Subject())
+    own = dataclasses.replace(call, subject=Subject(node))
     try:
         if time.monotonic() > until:
             late = f"{call.conf.api.bulk_timeout} seconds were over before this node"
@@ -92,15 +92,17 @@ def _run(action: Operation, call: Call, node: str, until: float) -> Json:
         status = action.handler(own, node=node).status
     except Exception as exc:  # noqa: BLE001 - the edge of the request to one node: the others go on
         error = faults.build_error(exc)
-        _note(call, action, own, error.code)
+        _note(call, action, own, error.code, error.message)
         return {"accepted": False, "status": error.code, "reason": error.message}
     _note(call, action, own, status)
     return {"accepted": True, "status": status, "reason": None}
 
 
-def _note(call: Call, action: Operation, own: Call, status: int) -> None:
-    """Note what has become of one node, for the audit trail."""
-    if call.subject is not None and own.subject is not None:
+def _note(call: Call, action: Operation, own: Call, status: int, reason: str | None = None) -> None:
+    """Note what has become of one node, for the audit trail; a dry run is one event, as nothing has."""
+    if call.subject is not None and own.subject is not None and not call.dry_run:
+        own.subject.note_body(call.body)
+        own.subject.reason = reason
         call.subject.parts.append((action.rule, own.subject, status))
 
 

@@ -48,10 +48,10 @@ _PAGE = {
 def _parse_moment(name: str, given: str) -> datetime.datetime:
     try:
         moment = datetime.datetime.fromisoformat(given.replace(" ", "+"))  # a plus that a client has not escaped
-    except ValueError:
+        return moment.astimezone(datetime.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
         allowed = "Send a moment of ISO 8601, such as 2026-01-31T12:00:00Z; without a zone it is UTC."
         raise errors.Invalid(field=name, value=given, allowed=allowed) from None
-    return moment.astimezone(datetime.UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 @operation(

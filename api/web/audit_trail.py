@@ -40,17 +40,21 @@ _LONGEST = {
 }
 """Characters that the columns of the table may have."""
 
-_VERBS = ("action", "target", "runbook")
+_VERBS = ("action", "target", "runbook", "dry_run")
 """Fields of bodies whose values say what is requested; of all others the names alone are kept."""
 
 
 class Subject:
     """What a request is about, as far as its handler has found out.
 
+    :ivar given: of a part, what the request has for the object.
+    :ivar reason: of a part, the message of its refusal.
     :ivar parts: of a request about several objects, each one's action, subject and status.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, given: str | None = None) -> None:
+        self.given = given
+        self.reason: str | None = None
         self.known: dict[str, object] = {}
         self.detail: Json = {}
         self.parts: list[tuple[str, Subject, int]] = []
@@ -127,7 +131,8 @@ class Trail:
             return
         parts = [part for part in done.subject.parts if part[2] < 400 or self._records_refused]
         for action, subject, status in parts or [(done.action, done.subject, done.status)]:
-            event = _build(done._replace(action=action, subject=subject, status=status))
+            part = done._replace(action=action, subject=subject, status=status)
+            event = _build(part._replace(given=subject.given or done.given, reason=subject.reason or done.reason))
             AUDIT.info("%s", orjson.dumps(render(event, self._host)).decode())
             self._add(event)
 

@@ -126,8 +126,27 @@ class TrailTest(AuditCase):
         body = {"action": "set_maintenance", "nodes": [*nodes, "none"], "body": {"reason": "r"}}
         self.good("POST", "/ingot/v1/bulk", body)
         found = self.read("?action=baremetal:node:set_maintenance")
-        self.assertEqual({*nodes, None}, {event["target"]["id"] for event in found})
+        self.assertEqual({*nodes, "none"}, {event["target"]["id"] for event in found})
         self.assertEqual(["failure", "pending", "pending"], sorted(event["outcome"] for event in found))
+        self.assertEqual([["reason"]] * 3, [event["request"]["fields"] for event in found])
+        reasons = {event["target"]["id"]: event["reason"]["message"] for event in found}
+        self.assertEqual([None, None], [reasons[node] for node in nodes])
+        self.assertIn("none", reasons["none"])
+
+    def test_the_verb_of_a_bulk_request(self) -> None:
+        node = self.node(name="a")["uuid"]
+        body = {"action": "provision", "nodes": [node], "body": {"target": "manage"}}
+        self.good("POST", "/ingot/v1/bulk", body)
+        event, _created = self.read()
+        self.assertEqual(("pending", "manage"), (event["outcome"], event["request"]["target"]))
+
+    def test_a_dry_run_changes_nothing(self) -> None:
+        node = self.node(name="a")["uuid"]
+        body = {"action": "provision", "nodes": [node], "body": {"target": "manage"}, "dry_run": True}
+        self.good("POST", "/ingot/v1/bulk", body)
+        event, _created = self.read()
+        self.assertEqual(("success", 200), (event["outcome"], event["reason"]["code"]))
+        self.assertEqual(("provision", "True"), (event["request"]["action"], event["request"]["dry_run"]))
 
     def test_resources_of_a_node(self) -> None:
         node = self.api("POST", "/v1/nodes", api_case.NODE, X_Project_Id="p").json["uuid"]
@@ -156,6 +175,8 @@ class TrailTest(AuditCase):
             path = page.get("next", "").removeprefix("http://localhost")
         self.assertEqual((6, 6), (len(seen), len(set(seen))))
         self.assertIn("moment of ISO 8601", self.refused(400, "GET", "/ingot/v1/audit?since=now"))
+        for odd in ("since=0001-01-01T00:00:00%2B05:00", "until=9999-12-31T23:59:59-05:00"):
+            self.assertIn("moment of ISO 8601", self.refused(400, "GET", f"/ingot/v1/audit?{odd}"))
         self.refused(400, "GET", f"/ingot/v1/audit?marker={made[0]}")
 
     def test_a_request_has_no_statement_more(self) -> None:
