@@ -20,8 +20,8 @@ from tests.gate import environments
 _SUITE = "bookworm"
 _PYTHON = "3.11"
 _PACKAGES = (
-    *("ca-certificates", "curl", "dbus", "dnsmasq-base", "iproute2", "ipxe", "logrotate", "nftables", "openssl"),
-    *("procps", "python3", "python3-venv", "sqlite3", "systemd-sysv"),
+    *("ca-certificates", "curl", "dbus", "dnsmasq-base", "iproute2", "ipxe", "logrotate", "nftables"),
+    *("openssh-client", "openssl", "procps", "python3", "python3-venv", "sqlite3", "systemd-sysv"),
 )
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64", "manylinux_2_36_x86_64")
 _EXTRAS = ("mysql", "postgresql")
@@ -126,13 +126,15 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
         self._place.chmod(0o755)
         self.addCleanup(environments.run, "rm", "-rf", root)
         environments.run("tar", "-C", root, "-xf", base())
+        (root / "etc" / "apt" / "sources.list").unlink()  # no archive is reached: what pages install is there
         return root
 
     def offer(self, wheel: pathlib.Path) -> None:
-        """Put a wheel of Ingot, and what it requires, into :data:`WHEELS` there."""
+        """Put a wheel of Ingot, and what it requires, into :data:`WHEELS` there, and the wheel into root's home."""
         offered = self.root / WHEELS.lstrip("/")
         offered.mkdir(exist_ok=True)
         environments.run("cp", wheel, *wheels().iterdir(), offered)
+        environments.run("cp", wheel, self.root / "root")
 
     def _boot(self) -> None:
         name = f"ingot-{os.getpid()}-{id(self) % 100_000}"

@@ -1,9 +1,12 @@
 """How pages of the guides are read, and what they show is compared; ``tests/gate/pages`` types them."""
 
+import pathlib
+
 import testtools
 
 from tests.gate.pages import shown, typed
 
+SOURCE = pathlib.Path(__file__).parents[2] / "doc" / "source"
 PAGE = """
 Title
 =====
@@ -75,6 +78,16 @@ class ReadTest(testtools.TestCase):
         ):
             error = self.assertRaises(typed.PageError, typed.read, page)
             self.assertIn(said, str(error))
+
+
+class InstallationTest(testtools.TestCase):
+    def test_an_empty_debian_gets_lists_of_packages_before_packages(self) -> None:
+        """The one that these pages are typed in has the packages: there it works without lists."""
+        pages = [page for page in sorted(SOURCE.rglob("*.rst")) if "rom an empty Debian" in page.read_text()]
+        self.assertNotEqual([], pages)
+        for page in pages:
+            commands = [one.text for section in typed.read(page.read_text()) for one in section.commands]
+            self.assertEqual("apt-get update", next(text for text in commands if "apt-get" in text), page.name)
 
 
 class ShownTest(testtools.TestCase):
