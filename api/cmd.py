@@ -35,7 +35,7 @@ def main() -> int:
 def _run() -> int:
     stopped = threading.Event()
     begun = start.Start("ingot-api", into=cfg.CONF, description=_DESCRIPTION)
-    given = begun.attempt(systemd.take_socket)
+    given = begun.attempt(_take_socket)
     assembly.check(begun, given=given)
     begun.attempt(server.check, begun.conf, given)
     begun.attempt(telemetry.check, begun.conf, _PORT)
@@ -45,7 +45,7 @@ def _run() -> int:
     web = server.Server(conf, assembly.build(conf))
     watched = telemetry.Server(conf, metrics.Part.API, _PORT)
     watched.start()
-    web.start(_read_shared_socket() or given)
+    web.start(given)
     code = signals.wait_for_stop(stopped, conf, web.reload, {"event loop of the API": web.turned_at})
     web.stop()
     watched.stop()
@@ -67,7 +67,10 @@ def _supervise(conf: cfg.ConfigOpts, count: int, given: socket.socket | None) ->
     workers.supervise("API process", each, sys.argv, server.SHUTDOWN_SECONDS, shared)
 
 
-def _read_shared_socket() -> socket.socket | None:
-    """Return the socket of the supervisor that has started this process; None if there is none."""
+def _take_socket() -> socket.socket | None:
+    """Return the socket of the supervisor that has started this process, or systemd's; None if there is none.
+
+    :raises ConfigurationError: systemd gives something else.
+    """
     number = os.environ.pop(_SOCKET, None)
-    return socket.socket(fileno=int(number)) if number else None
+    return socket.socket(fileno=int(number)) if number else systemd.take_socket()

@@ -78,12 +78,15 @@ def take_socket() -> socket.socket | None:
     os.environ.pop(workers.LISTEN_FDNAMES, None)
     if pid != str(os.getpid()) or not count.isdecimal() or count == "0":
         return None
-    given = socket.socket(fileno=_FIRST_DESCRIPTOR) if count == "1" else None
-    if given is None or not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        raise errors.ConfigurationError(
-            option="The unit of the socket",
-            value=f"{count} sockets" if given is None else str(given.getsockname()),
-            allowed="Ingot takes one socket that listens: one ListenStream=, and Accept=no.",
-        )
-    given.set_inheritable(False)
-    return given
+    for number in range(_FIRST_DESCRIPTOR, _FIRST_DESCRIPTOR + int(count)):
+        with contextlib.suppress(OSError):  # it is not open
+            os.set_inheritable(number, False)
+    with contextlib.suppress(OSError):  # a pipe, or a file
+        given = socket.socket(fileno=_FIRST_DESCRIPTOR)
+        if count == "1" and given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return given
+    raise errors.ConfigurationError(
+        option="The unit of the socket",
+        value=f"{count} sockets" if count != "1" else os.readlink(f"/proc/self/fd/{_FIRST_DESCRIPTOR}"),
+        allowed="Ingot takes one socket that listens: one ListenStream=, and Accept=no.",
+    )

@@ -128,7 +128,7 @@ def tell_systemd(state: str) -> None:
 def read_watchdog() -> float | None:
     """Return the seconds within which this process must show systemd that it lives; None: it need not."""
     micros, pid = os.environ.get(WATCHDOG, ""), os.environ.get(WATCHDOG_PID, str(os.getpid()))
-    return int(micros) / 1e6 if micros.isdecimal() and pid == str(os.getpid()) else None
+    return int(micros) / 1e6 or None if micros.isdecimal() and pid == str(os.getpid()) else None
 
 
 class _Worker:

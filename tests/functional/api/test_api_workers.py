@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,12 +18,22 @@ from tests import conductor_case, database, metric_values, patience, server_case
 
 PATIENCE = patience.seconds(60)
 
+AS_SYSTEMD = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
 
 class Workers(database.TestCase):
     metrics_port = 0
 
-    def start(self, **options: object) -> "subprocess.Popen[bytes]":
-        """Start ingot-api on the database of the test; it is killed with the test."""
+    def start(self, given: socket.socket | None = None, **options: object) -> "subprocess.Popen[bytes]":
+        """Start ingot-api on the database of the test; it is killed with the test.
+
+        :param given: a socket that it gets as from systemd.
+        """
         self.directory = pathlib.Path(self.database.url.removeprefix("sqlite:///")).parent
         self.port = ports.tcp()
         self.log = self.directory / "api.log"
@@ -37,7 +48,10 @@ class Workers(database.TestCase):
         config.write_text("\n".join(lines))
         command = [str(pathlib.Path(sys.executable).parent / "ingot-api"), "--config-file", str(config)]
         with (self.directory / "output").open("wb") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=output)
+            if given is not None:
+                command = [sys.executable, "-c", AS_SYSTEMD, str(given.fileno()), *command]
+            passed = [] if given is None else [given.fileno()]
+            process = subprocess.Popen(command, stdout=output, stderr=output, pass_fds=passed)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
@@ -76,6 +90,13 @@ class Workers(database.TestCase):
         self.assertEqual(0, process.wait(PATIENCE))
         self.assertFalse(self.answers())
         self.assertFalse(pathlib.Path(f"/proc/{second}").exists())
+
+    def test_options_of_an_address_count_for_nothing_with_a_socket_of_systemd(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as given:
+            self.start(given, host_ip="0.0.0.0")  # noqa: S104 - without login, this address would be refused
+            conductor_case.eventually(lambda: self.listening() == 2, "both listen")
+            self.port = given.getsockname()[1]
+            self.assertTrue(self.answers("/v1/nodes"))
 
     def test_each_serves_its_own_metrics(self) -> None:
         self.metrics_port = ports.tcp(2)

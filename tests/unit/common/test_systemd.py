@@ -5,10 +5,12 @@ import pathlib
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
 from collections.abc import Callable
+from typing import IO
 
 import fixtures
 import testtools
@@ -127,6 +129,9 @@ class Telling(testtools.TestCase):
         self.assertEqual(3, workers.read_watchdog())
         self.useFixture(fixtures.EnvironmentVariable(workers.WATCHDOG_PID, "1"))
         self.assertIsNone(workers.read_watchdog())
+        self.useFixture(fixtures.EnvironmentVariable(workers.WATCHDOG_PID))
+        self.useFixture(fixtures.EnvironmentVariable(workers.WATCHDOG, "0"))
+        self.assertIsNone(workers.read_watchdog(), "0 is none, not one that is asked all the time")
 
     def test_a_reload_has_a_beginning_and_an_end(self) -> None:
         listener = self.useFixture(Systemd())
@@ -203,7 +208,7 @@ class Workers(testtools.TestCase):
 class Sockets(testtools.TestCase):
     """Each in a process of its own, in which the socket has the number that systemd gives it."""
 
-    def take(self, given: socket.socket, count: str = "1", pid: int | None = None) -> str:
+    def take(self, given: socket.socket | IO[bytes], count: str = "1", pid: int | None = None) -> str:
         """Return what a process makes of a socket: the address, or the refusal."""
         program = """
         import os, sys
@@ -242,6 +247,8 @@ class Sockets(testtools.TestCase):
         self.assertIn("'2 sockets'", self.take(self.listen(), count="2"))
         with socket.socket() as deaf:
             self.assertIn("one socket that listens", self.take(deaf))
+        with tempfile.TemporaryFile() as file:
+            self.assertIn("one socket that listens", self.take(file))
 
     def test_none_by_default(self) -> None:
         self.assertIsNone(systemd.take_socket())
