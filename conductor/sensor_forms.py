@@ -118,10 +118,15 @@ def build_samples(driver: str, message: Mapping[str, Any]) -> list[Sample]:
         node["node_name"] = message["node_name"]
     read = _read_ipmi if driver == "ipmi" else _read_redfish
     return [
-        Sample(name, {**node, **{key: str(value)[:_LONGEST] for key, value in labels.items()}}, value)
+        Sample(name, {**node, **{key: _clean(value) for key, value in labels.items()}}, value)
         for kind, found in message["payload"].items()
         for name, labels, value in read(kind, found)
     ]
+
+
+def _clean(value: object) -> str:
+    """Return the value of a label: short, and without halves of surrogate pairs, which cannot be sent."""
+    return str(value)[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 _Read = Iterator[tuple[str, Mapping[str, object], float]]

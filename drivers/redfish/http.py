@@ -78,7 +78,8 @@ class Response:
 
 def _parse(content: bytes) -> Any:
     try:
-        document = json.loads(content, parse_int=_parse_integer, parse_float=_parse_float, parse_constant=_refuse)
+        text = content.decode("utf-8-sig")  # json itself would take other encodings, and halves of surrogate pairs
+        document = json.loads(text, parse_int=_parse_integer, parse_float=_parse_float, parse_constant=_refuse)
         return _clean(document) if _NO_TEXT.search(content) else document
     except RecursionError:
         raise ValueError("it is nested too deeply") from None

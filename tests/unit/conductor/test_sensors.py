@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ingot.common import errors, states
+from ingot.common import errors, metrics, states
 from ingot.conductor import sensor_forms, sensors
 from ingot.db import models, nodes
 from ingot.drivers.interfaces.sensors import Sensor
@@ -41,6 +41,20 @@ class FormsTest(database.TestCase):
             for sample in sensor_forms.build_samples(driver, {**MESSAGE, "payload": payload}):
                 self.assertRegex(sample.name, r"\A[a-z_][a-z0-9_]{1,150}\Z")
                 self.assertTrue(all(len(value) <= 120 for value in sample.labels.values()))
+
+    def test_names_that_are_no_text_can_be_served(self) -> None:
+        odd = [sensor(name="Inlet \ud800 Temp", place="\udfff")]
+        metrics.ask("odd", lambda: map(self._show, sensor_forms.build_samples("redfish", self._build(odd))))
+        self.addCleanup(metrics.ask, "odd", list)
+        self.assertIn(b'name="Inlet ? Temp"', metrics.render(metrics.Part.ALL))
+
+    def _build(self, found: list[Sensor]) -> dict[str, Any]:
+        return {**MESSAGE, "payload": sensor_forms.build_payload("redfish", found)}
+
+    def _show(self, sample: sensor_forms.Sample) -> metrics.Metric:
+        family = metrics.Metric(sample.name, "odd", "gauge")
+        family.add_sample(sample.name, {**sample.labels}, sample.value)
+        return family
 
 
 class ReaderTest(conductor_case.ConductorCase):

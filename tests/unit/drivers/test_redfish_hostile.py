@@ -90,6 +90,8 @@ class AnswerTest(RedfishTest):
             (b'{"PowerState": 1e999}', "1e999"),
             (b'{"PowerState": ' + b"9" * 5000 + b"}", "5000 digits"),
             (b'{"PowerState": "\xff\xfe"}', "not JSON"),
+            (b'{"PowerState": "On", "Name": "\xed\xa0\x80"}', "not JSON"),  # half of a surrogate pair
+            ('{"PowerState": "On", "Name": "\0"}'.encode("utf-16"), "not JSON"),
             (b'["On"]', "no JSON object"),
             (b"7", "no JSON object"),
             (b'{"PowerState": ["On"]}', "PowerState"),
