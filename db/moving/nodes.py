@@ -178,10 +178,15 @@ def _take_drive(row: Row, report: Report) -> tuple[Row, str | None]:
     """Return ``instance_info`` without the config drive, and the config drive."""
     info = dict(row["instance_info"])
     drive = info.pop("configdrive", None)
-    if drive is not None and (not isinstance(drive, str) or "://" in drive):
+    if _is_link(drive):
         report.add("config drive", "link", row["uuid"])
         drive = None
     return info, drive
+
+
+def _is_link(drive: object) -> bool:
+    """Return whether a config drive is elsewhere, and only Ironic gets at it."""
+    return drive is not None and (not isinstance(drive, str) or "://" in drive)
 
 
 def give(row: Row, theirs: Kept | None, replaced: Replacements) -> Row:
@@ -196,17 +201,28 @@ def give(row: Row, theirs: Kept | None, replaced: Replacements) -> Row:
     if row["provision_state"] != settle(own or _NO_STATE):
         info = {key: value for key, value in info.items() if not key.endswith(_OF_FLOWS)}
     row["driver_internal_info"] = _give_agent(row, info)
-    if drive := row.pop("configdrive"):
+    if drive := row.pop("configdrive") or _find_link(row, theirs):
         row["instance_info"] = {**row["instance_info"], "configdrive": drive}
     if theirs:
         row |= _restore(row, theirs, replaced)
     return row | {"reservation": None, "target_power_state": None, "console_enabled": False}
 
 
+def _find_link(row: Row, theirs: Kept | None) -> object:
+    """Return the config drive that the import has left in Ironic, if the instance is the same."""
+    if theirs is None or theirs["instance_uuid"] != row["instance_uuid"]:
+        return None
+    info = dict(theirs["instance_info"])
+    drive = info.pop("configdrive", None)
+    return drive if _is_link(drive) and info == row["instance_info"] else None
+
+
 def _give_agent(row: Row, info: Row) -> Row:
     heartbeat = row.pop("agent_last_heartbeat")
     columns = {name: row.pop(name) for name in ("agent_token", "agent_version", "agent_url")}
-    kept = {key: value for key, value in info.items() if not key.startswith("agent_")}
+    kept = info
+    if columns["agent_token"] != info.get("agent_secret_token"):  # what else Ironic knows was of another agent
+        kept = {key: value for key, value in info.items() if not key.startswith("agent_")}
     if columns["agent_token"] is None:
         return kept
     known = {"agent_secret_token": columns.pop("agent_token"), **columns}

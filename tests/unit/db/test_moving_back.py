@@ -35,6 +35,13 @@ class Exports(MovingCase):
     def test_what_has_not_changed_is_as_it_was(self) -> None:
         self.fill()
         self.ironic.execute("DELETE FROM node_inventory WHERE id = 1")
+        agent = {"agent_secret_token": "t", "agent_secret_token_pregenerated": True, "agent_url": "http://192.0.2.1"}
+        self.ironic.add_node(
+            8,
+            instance_info={"configdrive": "https://swift/1", "x": 1},
+            driver_internal_info={**agent, "agent_cached_clean_steps": {"deploy": []}},
+        )
+        self.ironic.add_node(9, driver_internal_info={"agent_url": "http://192.0.2.1", "agent_version": "11.7"})
         before = self.everything()
         self.take_over()
         self.assertIn("0 nodes are new", self.give_back("--dry-run"))
@@ -96,6 +103,16 @@ class Exports(MovingCase):
         self.give_back("--delete")
         found = [(row["id"], row["name"]) for row in self.ironic.rows("nodes")]
         self.assertEqual([(2, "node-2"), (new.id, "again")], found)
+
+    def test_the_link_to_a_config_drive_ends_with_its_instance(self) -> None:
+        link = {"configdrive": "https://swift/1", "x": 1}
+        for number in (1, 2):
+            self.ironic.add_node(number, instance_info=link, instance_uuid=f"i-{number}", provision_state="active")
+        self.take_over()
+        own = nodes.NODES.c.id == 1
+        self.db.write(sa.update(nodes.NODES).where(own).values(instance_uuid="i-3"))
+        self.give_back()
+        self.assertEqual([{"x": 1}, link], [json.loads(row["instance_info"]) for row in self.ironic.rows("nodes")])
 
     def test_what_was_replaced_is_as_it_was(self) -> None:
         self.ironic.add_node(1, network_interface="flat", provision_state="active", power_state="power on")
