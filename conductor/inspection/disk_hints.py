@@ -37,8 +37,9 @@ _OF_TEXTS: Mapping[str, Callable[[str, Sequence[str]], bool]] = {
     "<all-in>": lambda found, expected: all(one in found for one in expected),
     "<or>": lambda found, expected: found in expected,
 }
-_RANGE = re.compile(r"<range-in>\s*([\[(])\s*([\d.]+)\s+([\d.]+)\s*([\])])")
-_NUMBER = re.compile(r"(==|!=|<=|>=|<|>|=)?\s*(\d{1,12}(?:\.\d{1,6})?)")
+_GIBS = r"([0-9]{1,12}(?:\.[0-9]{1,6})?)"
+_RANGE = re.compile(rf"<range-in>\s*([\[(])\s*{_GIBS}\s+{_GIBS}\s*([\])])")
+_NUMBER = re.compile(rf"(==|!=|<=|>=|<|>|=)?\s*{_GIBS}")
 
 Test = Callable[[Json], bool]
 

@@ -5,13 +5,17 @@ Hooks are plug-ins, of which the option [inspector] hooks chooses some.
 
 import base64
 
+from oslo_log import log
+
 from ingot.common import clock, errors
 from ingot.common.json_types import Json
 from ingot.conductor.inspection import facts, rules
 from ingot.conductor.inspection.draft import Draft
 from ingot.conductor.task import agent_logs
-from ingot.conductor.task.task_manager import Task
+from ingot.conductor.task.task_manager import InspectionHook, Task
 from ingot.db import inventory
+
+LOG = log.getLogger(__name__)
 
 _MOST_SERIALS = 1024
 
@@ -41,7 +45,7 @@ def apply(task: Task) -> None:
     draft = Draft(task, found)
     try:
         for hook in task.services.inspection_hooks:
-            hook.run(draft)
+            _run_hook(hook, draft)
         rules.run(draft)
     except errors.IngotError:
         _keep(task, logs, failed=True)
@@ -49,6 +53,21 @@ def apply(task: Task) -> None:
         raise
     draft.hand_over()
     _keep(task, logs, failed=False)
+
+
+def _run_hook(hook: InspectionHook, draft: Draft) -> None:
+    """Run a hook, which may come with a plug-in.
+
+    :raises StepFailed: it refuses the machine, or raises what it may not.
+    """
+    try:
+        hook.run(draft)
+    except errors.IngotError:
+        raise
+    except Exception as exc:
+        name = type(hook).__name__
+        LOG.exception("Node %s: the inspection hook %s has an error", draft.node["uuid"], name)
+        raise errors.StepFailed(f"the inspection hook {name} has an error: {type(exc).__name__}: {exc}") from exc
 
 
 def _keep(task: Task, logs: object, failed: bool) -> None:

@@ -37,8 +37,9 @@ class RootDevice(InspectionHook):
         disks = facts.read_objects(draft.inventory.get("disks"))
         skipped = draft.node["properties"].get("skip_block_devices") or []
         for number, skip in enumerate(skipped if isinstance(skipped, list) else [skipped]):
-            left_out = disk_hints.find(disks, skip, f"properties.skip_block_devices[{number}]")
-            disks = [disk for disk in disks if disk not in left_out]
+            found = disk_hints.find(disks, skip, f"properties.skip_block_devices[{number}]")
+            left_out = set(map(id, found))  # a machine may send any number, and comparing each with each takes hours
+            disks = [disk for disk in disks if id(disk) not in left_out]
         fitting = disk_hints.find(disks, hints, f"properties.{_ROOT}")
         if not fitting:
             raise errors.StepFailed(f"the machine has no disk that properties.{_ROOT} {hints} fits")
@@ -55,7 +56,8 @@ class RaidDevice(InspectionHook):
         before, properties = draft.serials_before, draft.node["properties"]
         if _ROOT in properties or before is None:
             return
-        new = [serial for serial in facts.list_serials(draft.inventory) if serial not in before]
+        known = set(before)
+        new = [serial for serial in facts.list_serials(draft.inventory) if serial not in known]
         if len(new) == 1:
             properties[_ROOT] = {"serial": new[0]}
             return

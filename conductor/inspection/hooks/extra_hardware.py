@@ -1,5 +1,6 @@
 """The hook for what the agent's collector extra-hardware finds, of each part of a machine."""
 
+import re
 from typing import TypeGuard
 
 from oslo_log import log
@@ -11,6 +12,7 @@ from ingot.conductor.inspection.hooks.base import InspectionHook
 LOG = log.getLogger(__name__)
 
 _SIZE = 4
+_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 _LARGEST = 2**63 - 1  # what a JSON document is written with
 
 
@@ -49,7 +51,7 @@ def _nest(records: list[list[object]]) -> Json:
 
 def _read_value(value: object) -> object:
     """Return a number for a text that is one, as long as it fits into JSON."""
-    if isinstance(value, str) and value.strip().lstrip("+-").isdecimal() and len(value) < 20 and value.isascii():
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
         number = int(value)
         return number if abs(number) <= _LARGEST else value
     return value

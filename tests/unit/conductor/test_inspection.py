@@ -12,7 +12,7 @@ from testtools import matchers
 
 from ingot.api.resources import inspection_rules as api_rules
 from ingot.common import states
-from ingot.conductor.inspection.hooks import loading
+from ingot.conductor.inspection.hooks import basics, loading
 from ingot.conductor.inspection.operators import ACTIONS, TESTS
 from ingot.conductor.inspection.rules import PHASE
 from ingot.db import inventory, models, nodes, ports
@@ -125,6 +125,15 @@ class TestHooks(InspectionCase):
         self.assertEqual([(b"a tar file", "inspect")], [(one.content, one.flow) for one in kept])
         self.assertEqual({"error": "no disk\0"}, self.plugin_data())
         self.assertEqual({}, node.properties)
+
+    def test_a_hook_with_an_error_is_named_and_the_logs_are_kept(self) -> None:
+        logs = base64.b64encode(b"a tar file").decode()
+        with mock.patch.object(basics.RamdiskError, "run", side_effect=KeyError("cpu")):
+            node = self.inspect(FOUND, {"logs": logs})
+        self.assertEqual(states.INSPECTFAIL, node.provision_state)
+        self.assertIn("the inspection hook RamdiskError has an error: KeyError: 'cpu'", node.last_error)
+        self.assertNotIn("logs", self.plugin_data())
+        self.assertEqual([b"a tar file"], self.db.read_column(sa.select(models.table(models.AgentLog).c.content)))
 
     def test_only_so_many_ports_are_created(self) -> None:
         self.conf.set_override("add_ports", "all", group="inspector")

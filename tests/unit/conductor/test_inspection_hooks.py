@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from tests import database
 from tests.inspection_cases import CASES, LLDPD, MAC
 from tests.unit.conductor import test_inspection
 
+CARDS = {"interfaces": [{"name": "eth0", "mac_address": MAC}]}
 RECORDED = pathlib.Path(__file__).parents[2] / "ironic_hooks.json"
 
 DIFFERENT = {
@@ -77,10 +79,9 @@ class TestBesideIronic(HooksCase):
 
 class TestHostileMachines(HooksCase):
     def data_of(self, hook: str, inventory: dict[str, Any] | None = None, **plugin_data: Any) -> Any:
-        cards = {"interfaces": [{"name": "eth0", "mac_address": MAC}]}
         with self.db.single() as connection:
             connection.execute(sa.delete(models.table(models.Port)))
-        made = self.run_case({"hook": hook, "inventory": {**cards, **(inventory or {})}, "plugin_data": plugin_data})
+        made = self.run_case({"hook": hook, "inventory": {**CARDS, **(inventory or {})}, "plugin_data": plugin_data})
         self.assertNotIn("error", made)
         return made
 
@@ -130,8 +131,23 @@ class TestHostileMachines(HooksCase):
 
     def test_numbers_without_end(self) -> None:
         data = [["a", "b", "c", "9" * 5000], ["a", "b", "d", "9" * 19], ["a", "b", "e", "-12"], ["a", "b", "f", [1]]]
+        data += [["a", "b", "g", "--5"], ["a", "b", "h", "+"], ["a", "b", "i", "\u0663"]]
         found = self.data_of("extra-hardware", data=data)["plugin_data"]["extra"]["a"]["b"]
-        self.assertEqual({"c": "9" * 5000, "d": "9" * 19, "e": -12, "f": [1]}, found)
+        texts = {"c": "9" * 5000, "d": "9" * 19, "g": "--5", "h": "+", "i": "\u0663"}
+        self.assertEqual({**texts, "e": -12, "f": [1]}, found)
+
+    def test_disks_without_end(self) -> None:
+        disks = [{"size": 1024**3, "name": name} for name in ("a", *(f"b{number}" for number in range(20_000)))]
+        hints = {"skip_block_devices": [{"name": "<in> b"}], "root_device": {"size": ">= 1"}}
+        begun = time.process_time()
+        made = self.run_case({"hook": "root-device", "inventory": {**CARDS, "disks": disks}, "properties": hints})
+        self.assertLess(time.process_time() - begun, 3)
+        self.assertEqual({"size": 1024**3, "name": "a"}, made["plugin_data"]["root_disk"])
+
+    def test_sizes_that_are_none_are_refused(self) -> None:
+        hints = {"root_device": {"size": "<range-in> [1.2.3 4]"}}
+        made = self.run_case({"hook": "root-device", "inventory": {**CARDS, "disks": []}, "properties": hints})
+        self.assertIn("properties.root_device.size is '<range-in> [1.2.3 4]'", made["error"])
 
     def test_flags_that_are_none(self) -> None:
         self.assertEqual({}, self.data_of("cpu-capabilities", {"cpu": {"flags": [7, {}, "vmx\n"]}})["properties"])
