@@ -16,7 +16,8 @@ from ingot.api.web.fields import Field
 from ingot.api.web.operations import operation
 from ingot.common import errors, states
 from ingot.common.json_types import Json
-from ingot.db import inbox, models
+from ingot.db import inbox, models, ports
+from ingot.db import nodes as node_rows
 
 _FACTS = ("boot_address", "boot_mode", "bmc_address", "cpu_arch", "cpus", "memory_mb", "disk_sizes")
 _VENDOR = ("manufacturer", "product_name", "serial_number")
@@ -69,8 +70,22 @@ def accept(call: Call, ident: str) -> Reply:
     values = collection.build_row(NODE_TABLE, own.body)
     values["owner"] = nodes.choose_owner(own, values["owner"])
     values |= {"uuid": entry.uuid, "provision_state": states.ENROLL}
-    made = inbox.accept(call.db, entry, build_row(own, values), _list_ports(entry), values["chassis_uuid"])
+    row = build_row(own, values)
+    with call.notifier.change(call.ctx, "node", "create", {**values, **row}) as tell:
+        made = inbox.accept(call.db, entry, row, _list_ports(entry), values["chassis_uuid"])
+        tell(made)
+    call.note(made, anew=True)
+    _tell_of_ports(call, made)
     return calls.created_reply(call, collection.show(own, nodes.NODES, made), f"/v1/nodes/{made.uuid}", made.version)
+
+
+def _tell_of_ports(call: Call, made: node_rows.ShownNode) -> None:
+    """Notify of the ports that were made with a node."""
+    if call.notifier.is_on:
+        node = node_rows.get(call.db, made.uuid, ("id", "uuid"))
+        for port in ports.PORTS.list_of_node(call.db, node.id):
+            with call.notifier.change(call.ctx, "port", "create", {**vars(port), "node_uuid": node.uuid}):
+                pass  # it is there already
 
 
 def _complete(call: Call, entry: models.InboxEntry) -> Json:

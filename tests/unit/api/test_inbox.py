@@ -5,9 +5,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ingot.api import app
 from ingot.common import clock
 from ingot.db import inbox, models, nodes
-from tests import api_case, database, sql_counter
+from tests import api_case, database, notices, sql_counter
 
 MAC, OTHER = "52:54:00:aa:bb:01", "52:54:00:aa:bb:02"
 FOUND: dict[str, Any] = {
@@ -108,6 +109,32 @@ class Receiving(InboxCase):
         with sql_counter.counting(self.db) as counted:
             self.send()
         self.assertLessEqual(len(counted), 5, counted)
+
+
+class Telling(InboxCase):
+    def configure(self) -> None:
+        super().configure()
+        notices.switch_on(self.conf)
+
+    def test_a_node_that_is_accepted_is_told_of_as_any_other_with_its_ports(self) -> None:
+        uuid = self.send(boot={})
+        self.accept(uuid, name="first")
+        sent = notices.take(self.http.application.extensions[app.NOTIFIER])
+        types = [message["event_type"].removeprefix("baremetal.") for message in sent]
+        of_a_port = ["port.create.start", "port.create.end"]
+        self.assertEqual(["node.create.start", "node.create.end", *of_a_port, *of_a_port], types)
+        node, first, second = (notices.data(sent[number]) for number in (1, 3, 5))
+        self.assertEqual((uuid, "first", "enroll"), (node["uuid"], node["name"], node["provision_state"]))
+        self.assertEqual(
+            [(MAC, uuid), (OTHER, uuid)], [(port["address"], port["node_uuid"]) for port in (first, second)]
+        )
+
+    def test_what_is_refused_ends_in_an_error(self) -> None:
+        uuid = self.send()
+        database.make_node(self.db, name="taken")
+        self.refused(409, "POST", f"/ingot/v1/inbox/{uuid}/accept", {"name": "taken"})
+        types = [message["event_type"] for message in notices.take(self.http.application.extensions[app.NOTIFIER])]
+        self.assertEqual(["baremetal.node.create.start", "baremetal.node.create.error"], types)
 
 
 class Accepting(InboxCase):
