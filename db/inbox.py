@@ -17,6 +17,9 @@ _INVENTORY = models.table(models.NodeInventory)
 
 _DAY_S = 24 * 3600
 
+_WRITTEN_EVERY_S = 30
+"""Seconds: no machine can have the database write without end, or keep its entry from being accepted."""
+
 ENTRIES = rows.Rows(listing.Source("Inbox entry", models.InboxEntry))
 
 
@@ -26,7 +29,7 @@ def name_machine(addresses: Collection[str]) -> str:
 
 
 def record(db: Database, addresses: Collection[str], found: Mapping[str, object], most: int) -> str:
-    """Write what was found in a machine, in place of what was found in it before.
+    """Write what was found in a machine, in place of what was found in it before, unless that was a moment ago.
 
     :param found: client_address, facts, inventory and plugin_data.
     :param most: entries that there may be.
@@ -45,8 +48,10 @@ def _record(db: Database, key: str, found: Mapping[str, object], most: int) -> s
     own, now = _INBOX.c.mac_key == key, clock.now()
     with db.transaction() as connection:
         seen = {**found, "seen_at": now, "seen_count": _INBOX.c.seen_count + 1, "updated_at": now}
-        if connection.execute(sa.update(_INBOX).where(own).values(seen)).rowcount:
-            return str(connection.execute(sa.select(_INBOX.c.uuid).where(own)).scalar_one())
+        connection.execute(sa.update(_INBOX).where(own, _INBOX.c.seen_at < clock.after(-_WRITTEN_EVERY_S)).values(seen))
+        known = connection.execute(sa.select(_INBOX.c.uuid).where(own)).scalar_one_or_none()
+        if known is not None:
+            return str(known)
         if connection.execute(sa.select(sa.func.count(_INBOX.c.id))).scalar_one() >= most:
             raise errors.Conflict(reason=f"The inbox is full: it has {most} machines ([auto_discovery] max_entries).")
         uuid = uuidutils.generate_uuid()

@@ -41,6 +41,10 @@ class InboxCase(api_case.ApiCase):
         self.assertEqual(status, answer.status, answer)
         return answer.json["uuid"] if status == 202 else answer.message
 
+    def age(self, seconds: float = 31) -> None:
+        """Have all entries be some seconds older."""
+        self.db.write(sa.update(_INBOX).values(seen_at=clock.after(-seconds)))
+
     def list(self) -> Any:
         return self.good("GET", "/ingot/v1/inbox")["inbox"]
 
@@ -64,10 +68,20 @@ class Receiving(InboxCase):
     def test_the_same_cards_are_the_same_machine(self) -> None:
         first = self.send()
         cards = list(reversed(FOUND["inventory"]["interfaces"]))
+        self.age()
         self.assertEqual(first, self.send(interfaces=cards, memory={"physical_mb": 1}))
         (entry,) = self.list()
         self.assertEqual((2, 1), (entry["seen_count"], entry["memory_mb"]))
         self.assertNotEqual(first, self.send(interfaces=cards[:1]))
+
+    def test_a_machine_that_calls_without_end_is_written_twice_a_minute(self) -> None:
+        uuid = self.send()
+        entry = self.good("GET", f"/ingot/v1/inbox/{uuid}")
+        self.assertEqual(uuid, self.send(memory={"physical_mb": 1}))
+        self.assertEqual(entry, self.good("GET", f"/ingot/v1/inbox/{uuid}"))
+        self.age()
+        self.send(memory={"physical_mb": 1})
+        self.assertEqual([(2, 1)], [(one["seen_count"], one["memory_mb"]) for one in self.list()])
 
     def test_while_discovery_is_off_nothing_is_kept(self) -> None:
         self.conf.set_override("enabled", False, group="auto_discovery")
@@ -97,6 +111,7 @@ class Receiving(InboxCase):
     def test_inventories_of_any_form_leave_facts_of_a_known_form(self) -> None:
         odd: list[Any] = [None, [], "x" * 100_000, {"a": 1}, -1, 2**70, True, {"size": 1}]
         for value in odd:
+            self.age()
             self.send(cpu=value, memory={"physical_mb": value}, disks=value, boot=value, bmc_address=value)
             (entry,) = self.list()
             for name in ("cpu_arch", "memory_mb", "bmc_address", "boot_mode"):
@@ -194,6 +209,6 @@ class Accepting(InboxCase):
     def test_those_that_have_gone_silent_leave(self) -> None:
         self.send()
         self.assertEqual(0, inbox.prune(self.db, 14))
-        self.db.write(sa.update(_INBOX).values(seen_at=clock.after(-15 * 24 * 3600)))
+        self.age(15 * 24 * 3600)
         self.assertEqual(1, inbox.prune(self.db, 14))
         self.assertEqual([], self.list())
