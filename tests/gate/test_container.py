@@ -1,12 +1,19 @@
 """The image of the container file, built with buildah from a Debian of the gate's own, and the file for compose."""
 
+import base64
 import json
+import os
 import pathlib
 import re
+import shutil
+import stat
 import subprocess
+import sys
 import time
 from typing import Any, ClassVar
 
+import bcrypt
+import fixtures
 import jsonschema
 import psutil
 import testtools
@@ -21,6 +28,13 @@ IMAGE = "localhost/ingot"
 SCHEMA = "usr/lib/python3/dist-packages/compose/config/compose_spec.json"
 COMMANDS = ("ingot", "ingot-api", "ingot-conductor", "ingot-dbsync", "ingot-status", "ingot-boot")
 PATIENCE = patience.seconds(60)
+
+AS_ENGINE = """
+[ "$1" != unshare ] || exit 0
+while [ "$1" != -I ]; do shift; done
+exec {python} "$@"
+"""
+"""Runs what is to run in the image in this environment."""
 
 OPTIONS = """
 [DEFAULT]
@@ -109,11 +123,18 @@ class Compose(testtools.TestCase):
         self.assertEqual([], [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(self.document)])
 
     def test_what_services_name_is_there(self) -> None:
-        made = set(re.findall(r'"\$here/(\S+?)"', (FOLDER / "secrets.sh").read_text()))
+        made = set(re.findall(r'"\$new/(\S+?)"', (FOLDER / "secrets.sh").read_text()))
         for name, secret in self.document["secrets"].items():
             self.assertIn(pathlib.Path(secret["file"]).name, made, name)
-        for config in self.document["configs"].values():
-            self.assertTrue((FOLDER / config["file"]).is_file(), config)
+        mounted = self.document["x-ingot"]["volumes"]
+        self.assertEqual(["./ingot.conf:/etc/ingot/ingot.conf:ro"], mounted)
+        self.assertTrue((FOLDER / "ingot.conf").is_file())
+        self.assertNotIn("configs", self.document, "not all programs that read this file know them")
+
+    def test_all_come_back_after_a_restart_of_the_host(self) -> None:
+        policies = {name: service["restart"] for name, service in self.document["services"].items()}
+        self.assertEqual("on-failure", policies.pop("dbsync"))
+        self.assertEqual({"unless-stopped"}, set(policies.values()), policies)
 
     def test_there_are_two_apis_and_three_conductors_of_different_names(self) -> None:
         services = self.document["services"]
@@ -124,3 +145,35 @@ class Compose(testtools.TestCase):
 
     def test_no_password_is_in_it(self) -> None:
         self.assertEqual([], re.findall(r'PASSWORD: (?!"1")', (FOLDER / "compose.yaml").read_text()))
+
+
+class Secrets(testtools.TestCase):
+    """The script that makes passwords, with programs in place of an engine."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.script = shutil.copy(FOLDER / "secrets.sh", self.folder)
+        self.made = self.folder / "secrets"
+
+    def make(self, engine: str) -> int:
+        """Run the script; return its exit code."""
+        program = self.folder / "podman"
+        program.write_text(f"#!/bin/sh\n{engine}\n")
+        program.chmod(0o755)
+        path = f"{self.folder}:{os.environ['PATH']}"
+        command = ["sh", self.script, "mariadb"]
+        ended = subprocess.run(command, env={"PATH": path, "ENGINE": str(program)}, capture_output=True, check=False)
+        return ended.returncode
+
+    def test_what_was_begun_in_vain_is_not_in_the_way(self) -> None:
+        self.assertEqual(125, self.make("exit 125"))
+        self.assertEqual({"podman", "secrets.sh"}, {path.name for path in self.folder.iterdir()})
+        self.assertEqual(0, self.make(AS_ENGINE.format(python=sys.executable)))
+        user, _colon, digest = (self.made / "htpasswd").read_text().strip().partition(":")
+        password = (self.made / "admin_password").read_bytes()
+        self.assertEqual(("admin", True), (user, bcrypt.checkpw(password, digest.encode())))
+        self.assertEqual(32, len(base64.urlsafe_b64decode((self.made / "secrets.key").read_text())))
+        self.assertEqual(0o400, stat.S_IMODE((self.made / "secrets.key").stat().st_mode))
+        self.assertEqual(1, self.make("exit 0"), "passwords that are in use stay")
+        self.assertEqual(password, (self.made / "admin_password").read_bytes())

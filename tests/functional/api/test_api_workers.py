@@ -93,7 +93,7 @@ class Workers(database.TestCase):
 
     def test_options_of_an_address_count_for_nothing_with_a_socket_of_systemd(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as given:
-            self.start(given, host_ip="0.0.0.0")  # noqa: S104 - without login, this address would be refused
+            self.start(given, host_ip="0.0.0.0")
             conductor_case.eventually(lambda: self.listening() == 2, "both listen")
             self.port = given.getsockname()[1]
             self.assertTrue(self.answers("/v1/nodes"))
