@@ -25,6 +25,7 @@ class Bench(fixtures.Fixture):
     :cvar driver: hardware type of the node.
     :cvar columns: more of the node.
     :cvar troubles: what passes, and must be borne; arguments of :meth:`disturb`.
+    :cvar address: key of driver_info with the BMC's address.
     :cvar password: key of driver_info with the BMC's password.
     :cvar missing: boot devices that the interface knows and the machine has not.
     :cvar cd_drives: how many virtual CD drives it has.
@@ -34,6 +35,7 @@ class Bench(fixtures.Fixture):
     columns: ClassVar[dict[str, Any]] = {}
     options: ClassVar[dict[str, Any]] = {}
     troubles: ClassVar[tuple[str, ...]] = ()
+    address: ClassVar[str] = ""
     password: ClassVar[str] = ""
     missing: ClassVar[tuple[str, ...]] = ()
     cd_drives: ClassVar[int] = 1

@@ -66,6 +66,7 @@ class PlugBench(Bench):
     """A machine behind a plug: the contracts ask it for its task, and have it do what hardware does."""
 
     driver = "example-hardware"
+    address = "plug_url"
     password = "plug_token"  # noqa: S105  the name of the key
     options: ClassVar[dict[str, Any]] = OPTIONS
 

@@ -133,6 +133,7 @@ class IPMI(_OnRack):
     """IPMI over UDP; what another client sees, ipmitool sees."""
 
     driver = "ipmi"
+    address = "ipmi_address"
     password = "ipmi_password"
     columns: ClassVar[dict[str, Any]] = {"vendor_interface": "ipmitool"}
     options: ClassVar[dict[str, Any]] = {"ipmi__command_retry_timeout": 5, "deploy__default_boot_mode": "uefi"}
@@ -194,6 +195,7 @@ class RedfishGeneric(_OnRack):
     """Redfish on the rack, with the habits of one maker's BMCs; each subclass has another."""
 
     driver = "redfish"
+    address = "redfish_address"
     password = "redfish_password"
     columns: ClassVar[dict[str, Any]] = {"raid_interface": "redfish", "inspect_interface": "redfish"}
     options: ClassVar[dict[str, Any]] = {
@@ -278,6 +280,7 @@ class SushyTools(Bench):
     """sushy-tools' emulator, behind a front that can fail."""
 
     driver = "redfish"
+    address = "redfish_address"
     password = "redfish_password"
     columns: ClassVar[dict[str, Any]] = RedfishGeneric.columns
     options: ClassVar[dict[str, Any]] = RedfishGeneric.options

@@ -24,6 +24,7 @@ LACKS: tuple[Lack, ...] = (
     *(Lack(_PROFILES, f"{name}Contract", "*", _SAME_BOOT) for name in ("Console", "Deploy", "Rescue")),
     *(Lack("Fake", "*", test, _NO_BMC) for test in _LINE),
     Lack("Fake", "PowerContract", "test_a_soft_power_off_that_is_ignored*", _NO_SYSTEM),
+    Lack("Fake", "PowerContract", "test_what_the_node_lacks_*", _NO_BMC),
     Lack("Fake", "ManagementContract", "test_an_interrupt_arrives", "Nor has that of Ironic.", "support inject_nmi"),
     Lack("Fake", "ManagementContract", "test_each_step_*", "It has no steps, as there is nothing beside the node."),
     Lack("Fake", "ManagementContract", "test_a_restart_*", _NO_BMC, "no clean step reset_bmc"),
