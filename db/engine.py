@@ -74,8 +74,8 @@ _ELSEWHERE = frozenset((1047, 1290, 1792, 1836, "25006"))
 """Codes of errors of a server that is not, or not any more, the one to write to: a replica that was the primary until a
 failover, a node that its Galera cluster has lost. A new connection may reach the right one."""
 
-_REFUSED = re.compile(
-    "Access denied|Unknown database|authentication failed|no pg_hba.conf entry|permission denied|"
+REFUSED = re.compile(
+    "Access denied|command denied|Unknown database|authentication failed|no pg_hba.conf entry|permission denied|"
     "unable to open database|readonly database|file is not a database|(role|database) .* does not exist",
     re.IGNORECASE,
 )
@@ -204,7 +204,7 @@ class Database:
             before, self._trouble = self._trouble, str(exc).splitlines()[0]
             level = logging.DEBUG if self._trouble == before else logging.ERROR
             LOG.log(level, "Database unavailable: %s", self._trouble)
-            if _REFUSED.search(str(exc)):
+            if REFUSED.search(str(exc)):
                 raise errors.AccessRefused(what="The database", reason=errors.SEE_LOG) from exc
             raise errors.ServiceUnavailable(what="The database", reason=errors.SEE_LOG) from exc
         self._trouble = ""

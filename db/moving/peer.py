@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from ingot.common import clock, errors, masking
 from ingot.common.conf import files
 from ingot.db import drivers, models
+from ingot.db.engine import REFUSED
 from ingot.db.moving import schema
 
 _BATCH = 500
@@ -141,26 +143,36 @@ def open_peer(text: str, writes: bool = False) -> Iterator[Peer]:
     :param text: its address, or a configuration file of Ironic.
     :param writes: whether it is to be written; otherwise the database itself refuses that.
     :raises ConfigurationError: the address is none, or of a kind that Ironic does not have.
-    :raises ServiceUnavailable: the database does not answer or refuses the login.
-    :raises Conflict: as :class:`Peer`.
+    :raises ServiceUnavailable: the database does not answer, or refuses the login or what it may not do.
+    :raises Conflict: as :class:`Peer`, or the database refuses a row.
     """
     url = _parse(read_address(text))
     backend = url.get_backend_name()
     engine = _make_engine(url, writes)
+    sa.event.listen(engine, "handle_error", functools.partial(_explain, url))
     try:
         with engine.connect() as connection:
             connection.exec_driver_sql(_BEGIN[backend, writes])
             yield Peer(connection)
             connection.rollback()
-    except (sa.exc.IntegrityError, sa.exc.DataError) as exc:
-        reason = f"{_PLACE} refuses a row, and nothing was changed there: {masking.mask_text(str(exc.orig))}"
-        raise errors.Conflict(reason=reason) from exc
-    except sa.exc.DBAPIError as exc:
-        said = masking.mask_text(str(exc.orig))
-        shown = url.render_as_string(hide_password=True)
-        raise errors.ServiceUnavailable(what=f"{_PLACE} {shown}", reason=said) from exc
     finally:
         engine.dispose()
+
+
+def _explain(url: sa.URL, context: sa.engine.ExceptionContext) -> None:
+    """Raise an error of Ironic's database in its own words, before anything takes it for one of Ingot's.
+
+    :raises Conflict: the database refuses a row.
+    :raises ServiceUnavailable: it does not answer, or refuses the login or what it may not do.
+    """
+    original = context.original_exception
+    if not isinstance(context.sqlalchemy_exception, sa.exc.DBAPIError):
+        return
+    said = masking.mask_text(str(original))
+    if isinstance(context.sqlalchemy_exception, sa.exc.IntegrityError | sa.exc.DataError):
+        raise errors.Conflict(reason=f"{_PLACE} refuses a row, and nothing was changed there: {said}") from original
+    kind = errors.AccessRefused if REFUSED.search(said) else errors.ServiceUnavailable
+    raise kind(what=f"{_PLACE} {url.render_as_string(hide_password=True)}", reason=said) from original
 
 
 def _parse(text: str) -> sa.URL:
@@ -190,4 +202,6 @@ def _make_engine(url: sa.URL, writes: bool) -> sa.Engine:
         return engine
     # What Ironic keeps may need more bytes for a character than the address that Ironic has asks for.
     url = url.update_query_dict({"charset": "utf8mb4"})
-    return sa.create_engine(url, connect_args={"connect_timeout": drivers.CONNECT_S}, **options)
+    # A server may be set to another isolation level, with which there is no snapshot.
+    options |= {"isolation_level": "REPEATABLE READ", "connect_args": {"connect_timeout": drivers.CONNECT_S}}
+    return sa.create_engine(url, **options)

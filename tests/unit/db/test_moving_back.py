@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import clock
+from ingot.common.conf.start import Exit
 from ingot.db import models, nodes
 from tests import database, ironic_database
 from tests.moving_case import INFO, MovingCase
@@ -148,6 +149,20 @@ class Exports(MovingCase):
         status, output = self.dbsync("export-ironic", "--to", self.ironic.url)
         self.assertEqual(1, status)
         self.assertIn("stop them and the APIs first: here", output)
+
+    def test_trouble_of_ironics_database_is_not_said_of_ingots(self) -> None:
+        self.fill()
+        self.take_over()
+        for statement, status, words in (
+            ("SELECT x FROM nowhere", Exit.TRY_AGAIN, "ironic.sqlite is not available at the moment: no such table"),
+            ("SELECT RAISE(ABORT, 'too long')", Exit.FAILED, "refuses a row, and nothing was changed there: too long"),
+        ):
+            self.ironic.execute(f"CREATE TRIGGER trouble BEFORE INSERT ON chassis BEGIN {statement}; END")
+            ended, output = self.dbsync("export-ironic", "--to", self.ironic.url)
+            self.assertEqual(status, ended, output)
+            self.assertIn("Ironic's database", output)
+            self.assertIn(words, output)
+            self.ironic.execute("DROP TRIGGER trouble")
 
     def test_it_is_not_written_while_ironic_runs(self) -> None:
         self.ironic.add("conductors", id=1, hostname="one", online=1, updated_at=str(clock.now()))
