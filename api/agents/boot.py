@@ -105,15 +105,32 @@ def _show(call: Call, loader: str, node: models.Node | None, mac: str) -> Reply:
 
 def _show_unknown(call: Call, loader: str, mac: str) -> str:
     """Return what a machine is to do that is no node's."""
-    found = discovery.choose(call.conf, call.query.get("arch", "")) if _MAC.fullmatch(mac) else None
+    script = _render_discovery(call, loader, mac) if _MAC.fullmatch(mac) else None
     # A port of a node without pxe_enabled is known: its machine may have a user.
-    if found is not None and not inventory.find_foreign_addresses(call.db, None, [_write_mac(mac)]):
+    if script is not None and not inventory.find_foreign_addresses(call.db, None, [_write_mac(mac)]):
         LOG.info("No port has MAC address %.40r: the machine at %s is discovered", mac, call.where)
         metrics.BOOT_SCRIPTS.labels(loader, "discovery").inc()
-        return boot_kernel.render(call.conf, loader, found, mac)
+        return script
     LOG.info("No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, call.where)
     metrics.BOOT_SCRIPTS.labels(loader, "unknown").inc()
     return boot_kernel.render_unknown(call.conf, loader)
+
+
+def _render_discovery(call: Call, loader: str, mac: str) -> str | None:
+    """Return what boots the agent that a machine is discovered by; None: it is not discovered.
+
+    PXELINUX runs on PCs only. Petitboot does not say what it runs on, and GRUB finds out itself.
+    """
+
+    def render(architecture: str) -> str | None:
+        found = discovery.choose(call.conf, architecture)
+        return None if found is None else boot_kernel.render(call.conf, loader, found, mac)
+
+    if loader == "petitboot":
+        return None
+    if loader != "grub":
+        return render(call.query.get("arch", ""))
+    return boot_scripts.choose_by_cpu(render(""), render("arm64"))
 
 
 @operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))

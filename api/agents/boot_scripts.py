@@ -44,6 +44,16 @@ def name_file(url: str) -> str:
     return posixpath.basename(urllib.parse.urlsplit(url).path)
 
 
+def choose_by_cpu(pc: str | None, arm64: str | None) -> str | None:
+    """Return a configuration of GRUB that does one thing on PCs, another on ARM64.
+
+    :param pc: what it does there; None: it boots from the disk, and so for ``arm64``; None for both is None.
+    """
+    if pc == arm64:
+        return pc
+    return f'if [ "$grub_cpu" = arm64 ]; then\n{arm64 or _GRUB_DISK}else\n{pc or _GRUB_DISK}fi\n'
+
+
 def _strip(url: str) -> str:
     return "".join(url.split())
 

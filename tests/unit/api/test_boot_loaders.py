@@ -77,6 +77,21 @@ class BootLoaders(AgentCase):
             self.assertEqual(disk, self.fetch(loader, "00:11:22:33:44:55"))
             self.assertEqual(disk, self.fetch(loader, "rubbish"))
 
+    def test_machines_are_discovered_by_the_agent_of_their_architecture_or_not_at_all(self) -> None:
+        self.conf.set_override("enabled", True, group="auto_discovery")
+        self.conf.set_override("deploy_kernel", "http://h/k", group="deploy")
+        self.conf.set_override("deploy_ramdisk", "http://h/i", group="deploy")
+        unknown = "00:11:22:33:44:55"
+        everywhere = self.fetch("grub", unknown)
+        self.assertTrue(everywhere.startswith("linux '(http,h)/k'"), everywhere)
+        self.assertIn("LINUX http://h/k\n", self.fetch("pxelinux", unknown))
+        self.assertEqual(DISK["petitboot"], self.fetch("petitboot", unknown))
+        for name in ("deploy_kernel_by_arch", "deploy_ramdisk_by_arch"):
+            self.conf.set_override(name, {"aarch64": "http://h/arm"}, group="deploy")
+        arm64, pc = self.fetch("grub", unknown).split("else\n")
+        self.assertTrue(arm64.startswith("if [ \"$grub_cpu\" = arm64 ]; then\nlinux '(http,h)/arm'"), arm64)
+        self.assertEqual(f"{everywhere}fi\n", pc)
+
     def test_a_volume_is_not_replaced_by_the_disk(self) -> None:
         self.put(boot_config={"target": "volume"})
         for path in PATHS.values():
