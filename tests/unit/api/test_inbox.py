@@ -126,12 +126,12 @@ class Receiving(InboxCase):
         self.assertLessEqual(len(counted), 5, counted)
 
 
-class Telling(InboxCase):
+class Notices(InboxCase):
     def configure(self) -> None:
         super().configure()
         notices.switch_on(self.conf)
 
-    def test_a_node_that_is_accepted_is_told_of_as_any_other_with_its_ports(self) -> None:
+    def test_a_node_that_is_accepted_has_the_notices_of_any_other_and_of_its_ports(self) -> None:
         uuid = self.send(boot={})
         self.accept(uuid, name="first")
         sent = notices.take(self.http.application.extensions[app.NOTIFIER])
