@@ -283,8 +283,9 @@ JOBS_WAITING = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_jobs_waiting", "Jobs in the queues of nodes that have not begun."
 )
 WORKERS = scraped_gauge(
-    Part.CONDUCTOR, "ingot_conductor_workers", "Threads that work on nodes: those at work, and all there may be.",
-    "state",
+    Part.CONDUCTOR, "ingot_conductor_workers",
+    "Threads that work on nodes: those at work, and all there may be. Nodes whose BMC is silent have the pool slow.",
+    "pool", "state",
 )  # fmt: skip
 QUEUE_SECONDS = histogram(
     Part.CONDUCTOR, "ingot_conductor_queue_duration_seconds", "Time that a job waited in the queue of its node.",

@@ -96,8 +96,23 @@ class Dispatcher:
         return None
 
 
+_POOLS = _USUAL, _SLOW = "usual", "slow"
+
 _Job = Callable[[bool], None]
 """What stands in a queue: run with True, or with False where its turn does not come anymore."""
+
+
+class PoolLoad(NamedTuple):
+    """How much a pool of threads has to do.
+
+    :param name: ``usual``, or ``slow`` for nodes whose hardware does not answer.
+    :param busy: threads at work.
+    :param most: threads that there may be.
+    """
+
+    name: str
+    busy: int
+    most: int
 
 
 class Load(NamedTuple):
@@ -105,12 +120,11 @@ class Load(NamedTuple):
 
     :param nodes: that have some.
     :param jobs: that have not begun.
-    :param threads: at work.
     """
 
     nodes: int
     jobs: int
-    threads: int
+    pools: tuple[PoolLoad, ...]
 
 
 class NodeQueues:
@@ -129,7 +143,7 @@ class NodeQueues:
         self._executor, self._slow_executor = map(_make_executor, self._sizes)
         self._lock = threading.Lock()
         self._waiting: dict[str, collections.deque[tuple[_Job, float]]] = {}  # with the moment since which they wait
-        self._at_work = 0
+        self._at_work = dict.fromkeys(_POOLS, 0)
         self._reasons: dict[str, tuple[str, context.RequestContext]] = {}
         self._stopped = False
         self._idle = threading.Condition(self._lock)
@@ -175,12 +189,10 @@ class NodeQueues:
     def read_load(self) -> Load:
         """Return how much work there is now."""
         with self._lock:
-            return Load(len(self._waiting), sum(map(len, self._waiting.values())), self._at_work)
-
-    @property
-    def most_threads(self) -> int:
-        """How many threads there may be."""
-        return sum(self._sizes)
+            pools = tuple(
+                PoolLoad(name, self._at_work[name], most) for name, most in zip(_POOLS, self._sizes, strict=True)
+            )
+            return Load(len(self._waiting), sum(map(len, self._waiting.values())), pools)
 
     def stop(self, timeout: float) -> bool:
         """Begin nothing and wait for what runs.
@@ -224,18 +236,18 @@ class NodeQueues:
             self._waiting[uuid].append(waiting)
         else:
             self._waiting[uuid] = collections.deque((waiting,))
-            executor = self._slow_executor if self._is_slow(uuid) else self._executor
-            executor.submit(self._drain, uuid)
+            executor, pool = (self._slow_executor, _SLOW) if self._is_slow(uuid) else (self._executor, _USUAL)
+            executor.submit(self._drain, uuid, pool)
 
-    def _drain(self, uuid: str) -> None:
+    def _drain(self, uuid: str, pool: str) -> None:
         """Run the jobs of one node, one after the other, until there is none."""
         with self._lock:
-            self._at_work += 1
+            self._at_work[pool] += 1
         while True:
             with self._lock:
                 if not self._waiting[uuid]:
                     del self._waiting[uuid]
-                    self._at_work -= 1
+                    self._at_work[pool] -= 1
                     self._idle.notify_all()
                     return
                 job, since = self._waiting[uuid].popleft()

@@ -56,5 +56,6 @@ class Gauges:
         yield metrics.NODES_OWNED([((), self._synchronizer.owned)])
         yield metrics.NODES_WITH_WORK([((), load.nodes)])
         yield metrics.JOBS_WAITING([((), load.jobs)])
-        yield metrics.WORKERS([(("busy",), load.threads), (("most",), self._queues.most_threads)])
+        threads = [((pool.name, state), getattr(pool, state)) for pool in load.pools for state in ("busy", "most")]
+        yield metrics.WORKERS(threads)
         yield metrics.CIRCUITS_OPEN([((), services.circuit_breakers.count_open())])

@@ -59,8 +59,9 @@ class CircuitBreakers:
             metrics.BMC_CALLS.labels(driver, outcome).inc()
 
     def count_open(self) -> int:
-        """Return how many BMCs did not answer the last call."""
+        """Return how many BMCs did not answer the last call, which was not long ago."""
         with self._lock:
+            self._forget()
             return len(self._pauses)
 
     def is_unresponsive(self, node: str) -> bool:
@@ -81,9 +82,21 @@ class CircuitBreakers:
 
     def _open(self, node: str, bmc: str) -> None:
         with self._lock:
+            self._forget()
             self._bmcs[node] = bmc
             last = self._pauses.get(bmc)
             if last is not None and self._now() < last.until:
                 return  # users insist, or the machines of one chassis are called one after the other
             seconds = min(2 * last.seconds if last else self._first, self._longest)
             self._pauses[bmc] = _Pause(seconds, self._now() + seconds)
+
+    def _forget(self) -> None:
+        """Remove BMCs that housekeeping would have called again by now, if it had to do with them still.
+
+        Their nodes were deleted, have another address, are in maintenance, or another conductor has them.
+        """
+        last = self._now() - self._longest - self._first
+        for bmc in [bmc for bmc, pause in self._pauses.items() if pause.until < last]:
+            del self._pauses[bmc]
+        for node in [node for node, bmc in self._bmcs.items() if bmc not in self._pauses]:
+            del self._bmcs[node]

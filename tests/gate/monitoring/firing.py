@@ -52,8 +52,10 @@ CASES: Mapping[str, Case] = {
     ),
     "IngotWorkersBusy": Case(
         {
-            f'ingot_conductor_workers{{{ONE},state="busy"}}': "120x60",
-            f'ingot_conductor_workers{{{ONE},state="most"}}': "125x60",
+            f'ingot_conductor_workers{{{ONE},pool="usual",state="busy"}}': "100x60",
+            f'ingot_conductor_workers{{{ONE},pool="usual",state="most"}}': "100x60",
+            f'ingot_conductor_workers{{{ONE},pool="slow",state="busy"}}': "0x60",
+            f'ingot_conductor_workers{{{ONE},pool="slow",state="most"}}': "25x60",
         },
         11,
     ),
@@ -74,7 +76,16 @@ CASES: Mapping[str, Case] = {
         _buckets("ingot_api_request_duration_seconds", f'{_API},method="GET"', "0+1x60", "0+5x60"), 15
     ),
     "IngotApiThreadsBusy": Case(
-        {f'ingot_api_threads{{{_API},state="busy"}}': "32x60", f'ingot_api_threads{{{_API},state="most"}}': "32x60"}, 6
+        {
+            f'ingot_api_threads{{{_API},state="busy"}}': "24x60",  # three quarters, which is all for changes
+            f'ingot_api_threads{{{_API},state="most"}}': "32x60",
+            f"ingot_api_requests_waiting{{{_API}}}": "9x60",
+            f'ingot_api_threads{{{API % "a2"},state="busy"}}': "32x60",
+            f'ingot_api_threads{{{API % "a2"},state="most"}}': "32x60",
+            f"ingot_api_requests_waiting{{{API % 'a2'}}}": "0x60",
+        },
+        6,
+        2,
     ),
     "IngotRpcUnanswered": Case({f'ingot_rpc_calls_total{{{_API},outcome="unanswered"}}': "0+1x60"}, 15),
     "IngotWakeupsLost": Case({f'ingot_wakeups_total{{{_API},outcome="lost"}}': "0+2x60"}, 15),
@@ -134,8 +145,8 @@ CALM = Case(
         f'ingot_conductor_online{{{_API},conductor="one"}}': "1x90",
         **{f"ingot_conductor_heartbeat_timestamp_seconds{{{one}}}": "0+60x90" for one in (ONE, TWO)},
         **{f"ingot_conductor_ring_members{{{one}}}": "2x90" for one in (ONE, TWO)},
-        f'ingot_conductor_workers{{{ONE},state="busy"}}': "10x90",
-        f'ingot_conductor_workers{{{ONE},state="most"}}': "125x90",
+        **{f'ingot_conductor_workers{{{ONE},pool="{pool}",state="busy"}}': "10x90" for pool in ("usual", "slow")},
+        **{f'ingot_conductor_workers{{{ONE},pool="{pool}",state="most"}}': "100x90" for pool in ("usual", "slow")},
         f'ingot_conductor_locks_total{{{ONE},outcome="lost"}}': "0x90",
         f'ingot_conductor_timer_last_success_timestamp_seconds{{{ONE},timer="sweep"}}': "0+60x90",
         f'ingot_conductor_timer_failures_total{{{ONE},timer="prune"}}': "0x90",
@@ -146,7 +157,7 @@ CALM = Case(
         **_buckets("ingot_db_use_duration_seconds", _API, "0+100x90", "0+101x90"),
         f'ingot_rpc_calls_total{{{_API},outcome="unanswered"}}': "0x90",
         f'ingot_wakeups_total{{{_API},outcome="lost"}}': "0x90",
-        f'ingot_db_errors_total{{{_API},kind="unavailable"}}': "0x90",
+        f'ingot_db_errors_total{{{_API},kind="unavailable"}}': "0x85 1x4",  # a moment, four minutes ago
         f'ingot_db_errors_total{{{_API},kind="deadlock"}}': "0+1x90",
         f'ingot_db_connections{{{_API},state="busy"}}': "5x90",
         f'ingot_db_connections{{{_API},state="most"}}': "130x90",

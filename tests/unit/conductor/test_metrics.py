@@ -75,14 +75,19 @@ class TestState(conductor_case.ConductorCase):
         begun.wait(conductor_case.PATIENCE)
         self.assertEqual(1, metric_values.read("ingot_conductor_nodes_with_work"))
         self.assertEqual(1, metric_values.read("ingot_conductor_jobs_waiting"))
-        self.assertEqual(1, metric_values.read("ingot_conductor_workers", state="busy"))
-        self.assertEqual(7, metric_values.read("ingot_conductor_workers", state="most"))
+        self.assertEqual(
+            [(1, 5), (0, 2)],
+            [
+                tuple(metric_values.read("ingot_conductor_workers", pool=pool, state=one) for one in ("busy", "most"))
+                for pool in ("usual", "slow")
+            ],
+        )
         measured = metric_values.read("ingot_conductor_queue_duration_seconds_count")
         goes_on.set()
         waiting.result(conductor_case.PATIENCE)
         self.assertEqual(measured + 1, metric_values.read("ingot_conductor_queue_duration_seconds_count"))
         conductor_case.eventually(
-            lambda: metric_values.read("ingot_conductor_workers", state="busy") == 0, "the thread is free"
+            lambda: metric_values.read("ingot_conductor_workers", pool="usual", state="busy") == 0, "the thread is free"
         )
 
     def test_heartbeat_ring_and_readiness(self) -> None:

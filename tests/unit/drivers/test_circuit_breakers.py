@@ -51,6 +51,17 @@ class TestCircuitBreakers(testtools.TestCase):
             self.assertEqual(60, self.pause())
             self.call()
 
+    def test_what_is_not_called_any_more_is_forgotten(self) -> None:
+        self.call(SILENCE)
+        self.call(SILENCE, "another", "another BMC")
+        self.time += 60 + 300
+        self.call(SILENCE, "another", "another BMC")
+        self.assertEqual(2, self.circuit_breakers.count_open())
+        self.time += 61
+        self.assertEqual(1, self.circuit_breakers.count_open())
+        self.assertFalse(self.circuit_breakers.is_unresponsive("a node"))
+        self.assertTrue(self.circuit_breakers.is_unresponsive("another"))
+
     def test_what_users_try_during_a_pause_makes_it_no_longer(self) -> None:
         self.call(SILENCE)
         self.time += 59
