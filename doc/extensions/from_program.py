@@ -137,8 +137,9 @@ def _steps() -> Iterator[str]:
                 for step, declared in cls(conf, name).declarations(flow).items():
                     one = found.setdefault(step, {"by": [], "flows": {}, "args": {}, "about": ""})
                     one["by"].append(name)
-                    one["flows"].setdefault(flow, set()).add(_priority(declared.priority))
-                    one["args"] |= declared.argsinfo or {}
+                    one["flows"].setdefault(flow, {}).setdefault(_priority(declared.priority), []).append(name)
+                    for arg, about in (declared.argsinfo or {}).items():
+                        one["args"].setdefault(arg, (about, []))[1].append(name)
                     one["about"] = one["about"] or _first_line(getattr(cls, step))
         if found:
             yield from rst.heading(kind, "-")
@@ -147,7 +148,8 @@ def _steps() -> Iterator[str]:
     yield from rst.heading("On every interface", "-")
     for step, rule in reserved.STEPS.items():
         about = _first_line(rule.run) if rule.run.__doc__ else ""
-        yield from _step(step, {"by": [], "flows": {}, "args": rule.argsinfo, "about": about})
+        args = {name: (argument, []) for name, argument in rule.argsinfo.items()}
+        yield from _step(step, {"by": [], "flows": {}, "args": args, "about": about})
 
 
 def _step(title: str, one: dict[str, Any]) -> Iterator[str]:
@@ -155,21 +157,27 @@ def _step(title: str, one: dict[str, Any]) -> Iterator[str]:
     if one["about"]:
         yield from (f"   {rst.escape(one['about'])}", "")
     for flow, priorities in one["flows"].items():
-        yield f"   - {flow}: priority {', '.join(sorted(priorities))}"
+        said = (f"{priority} {_name_some(names, one['by'])}".strip() for priority, names in sorted(priorities.items()))
+        yield f"   - {flow}: priority {', '.join(said)}"
     if one["by"]:
         yield from ("", f"   Implementations: {', '.join(f'``{name}``' for name in dict.fromkeys(one['by']))}", "")
     rows = [
         (
             f"``{name}``" + (" (required)" if about.get("required") else ""),
             about.get("type", "any"),
-            rst.escape(about["description"]),
+            f"{_name_some(takers, one['by'])} {rst.escape(about['description'])}".strip(),
         )
-        for name, about in one["args"].items()
+        for name, (about, takers) in one["args"].items()
     ]
     if rows:
         yield ""
         yield from (f"   {line}" for line in rst.table(("Argument", "Type", "Meaning"), rows, (28, 16, 56)))
     yield ""
+
+
+def _name_some(names: list[str], of: list[str]) -> str:
+    """Return the implementations that something is said of, or nothing where it is all of them."""
+    return "" if set(names) == set(of) else f"({', '.join(f'``{name}``' for name in dict.fromkeys(names))})"
 
 
 def _priority(priority: object) -> str:
