@@ -27,6 +27,7 @@ class Bench(fixtures.Fixture):
     :cvar troubles: what passes, and must be borne; arguments of :meth:`disturb`.
     :cvar address: key of driver_info with the BMC's address.
     :cvar password: key of driver_info with the BMC's password.
+    :cvar vendor_arguments: arguments with which vendor methods of the driver's own work, by method.
     :cvar missing: boot devices that the interface knows and the machine has not.
     :cvar cd_drives: how many virtual CD drives it has.
     """
@@ -37,6 +38,7 @@ class Bench(fixtures.Fixture):
     troubles: ClassVar[tuple[str, ...]] = ()
     address: ClassVar[str] = ""
     password: ClassVar[str] = ""
+    vendor_arguments: ClassVar[dict[str, dict[str, Any]]] = {}
     missing: ClassVar[tuple[str, ...]] = ()
     cd_drives: ClassVar[int] = 1
 

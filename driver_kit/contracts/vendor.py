@@ -18,7 +18,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "get_subscription": {"id": "1"},
     "delete_subscription": {"id": "1"},
 }
-"""Arguments with which a method works; the others need none."""
+"""Arguments with which methods of Ingot's drivers work; a bench has those of others, and the rest needs none."""
 
 _LAST = ("get_subscription", "delete_subscription", "bmc_reset")
 """What needs what others have made, or makes the BMC go away: called in this order, after the others."""
@@ -28,6 +28,9 @@ class VendorCase(ContractTest):
     def setUp(self) -> None:
         super().setUp()
         self.methods = describe_methods(self.task.driver.vendor, OF_NODE)
+
+    def arguments_of(self, name: str) -> dict[str, Any]:
+        return self.bench.vendor_arguments.get(name) or _ARGUMENTS.get(name, {})
 
     def call(self, name: str, http_method: str, **arguments: Any) -> Any:
         return call_method(self.task.driver.vendor, OF_NODE, self.task, VendorCall(name, http_method, arguments))
@@ -40,7 +43,7 @@ class VendorContract(VendorCase):
             about = self.methods[name]
             self.assertTrue(about["description"], name)
             for http_method in about["http_methods"]:  # type: ignore[attr-defined]
-                json.dumps(self.call(name, http_method, **_ARGUMENTS.get(name, {})))
+                json.dumps(self.call(name, http_method, **self.arguments_of(name)))
 
     def test_what_there_is_not_is_refused_with_what_is(self) -> None:
         self.assert_refused(lambda: self.call("brew", "POST"), "brew", *self.methods)
@@ -61,7 +64,7 @@ class VendorContract(VendorCase):
     def test_a_bmc_that_is_silent_is_reported_in_time(self) -> None:
         reading = [name for name, about in self.methods.items() if about["http_methods"] == ["GET"]]
         self.assert_silence_ends(
-            *(functools.partial(self.call, name, "GET", **_ARGUMENTS.get(name, {})) for name in reading[:2])
+            *(functools.partial(self.call, name, "GET", **self.arguments_of(name)) for name in reading[:2])
         )
 
 
