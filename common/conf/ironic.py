@@ -66,7 +66,7 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "console": (_NO, "Ingot starts no socat for consoles."),
     "cors": (_NO, "The API sends no CORS headers: add them in your proxy."),
     "disk_utils": (_IGNORED, _FILES),
-    "drac": (_NO, "Ingot has no hardware type idrac."),
+    "drac": (_IGNORED, "[redfish] raid_config_timeout and bios_settings_timeout limit the jobs of iDRACs, too."),
     "errors": (_IGNORED, "An option for Ironic's tests."),
     "fake": (_NO, "Ingot's fake interfaces take no time."),
     "inspection_rules": (_NO, "Rules are made through the API."),

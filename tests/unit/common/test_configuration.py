@@ -1,9 +1,11 @@
 """What operators write into files, and what Ingot says of it: all at once, with what it means and what to write."""
 
 import contextlib
+import importlib.metadata
 import io
 import logging
 import pathlib
+import re
 import socket
 import stat
 import subprocess
@@ -203,6 +205,16 @@ class TestFindings(FileCase):
         own = {(group, opt.dest) for group, options in opts.GROUPS.items() for opt in options}
         self.assertEqual(set(), own & set(ironic._BY_OPTION))
         self.assertEqual(set(), set(opts.GROUPS) & set(ironic.GROUPS))
+
+    def test_no_row_says_that_a_driver_is_missing_which_is_there(self) -> None:
+        advice = " ".join(text for _verdict, text in (*ironic.GROUPS.values(), *ironic._BY_OPTION.values()))
+        missing = set(re.findall(r"has no (?:hardware type|\w+ interface) ([\w-]+)", advice))
+        own = {
+            entry.name for entry in importlib.metadata.distribution("ingot").entry_points if "hardware" in entry.group
+        }
+        self.assertIn("anaconda", missing)
+        self.assertIn("idrac", own)
+        self.assertEqual(set(), missing & own)
 
 
 class TestSafety(FileCase):
