@@ -6,6 +6,7 @@ Names are as Ironic's, which tools know that print such files.
 import contextlib
 import pathlib
 import re
+import stat
 from collections.abc import Iterator
 
 from oslo_log import log
@@ -33,10 +34,17 @@ def write(task: Task, flow_name: str, content: bytes) -> None:
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         path = _write_new(folder, _build_name(task, flow_name), content)
         LOG.info("Node %s: %d bytes of its agent's logs are in %s", task.node.uuid, len(content), path)
+    except OSError as exc:
+        LOG.warning("Node %s: its agent's logs are not written to %s: %s", task.node.uuid, folder, _explain(exc))
+        return
+    try:
         _remove_old(task, folder)
     except OSError as exc:
-        reason = exc.strerror or type(exc).__name__
-        LOG.warning("Node %s: its agent's logs are not written to %s: %s", task.node.uuid, folder, reason)
+        LOG.warning("Node %s: old logs of its agent stay in %s: %s", task.node.uuid, folder, _explain(exc))
+
+
+def _explain(exc: OSError) -> str:
+    return exc.strerror or type(exc).__name__
 
 
 def _build_name(task: Task, flow_name: str) -> str:
@@ -65,7 +73,11 @@ def _list_names(folder: pathlib.Path, name: str) -> Iterator[pathlib.Path]:
 
 
 def _remove_old(task: Task, folder: pathlib.Path) -> None:
-    own = [path for path in folder.glob(f"{task.node.uuid}_*{_SUFFIX}") if path.is_file() and not path.is_symlink()]
-    own.sort(key=lambda path: path.stat().st_mtime_ns)
-    for path in own[: -task.conf.agent.deploy_logs_max_per_node]:
+    own = []
+    for path in folder.glob(f"{task.node.uuid}_*{_SUFFIX}"):
+        with contextlib.suppress(FileNotFoundError):  # what follows the directory may remove files at any moment
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode):
+                own.append((found.st_mtime_ns, path))
+    for _moment, path in sorted(own)[: -task.conf.agent.deploy_logs_max_per_node]:
         path.unlink(missing_ok=True)

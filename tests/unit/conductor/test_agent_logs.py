@@ -4,7 +4,7 @@ import datetime
 import pathlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -93,6 +93,23 @@ class Files(LogsCase):
             kept[path.name.partition("_")[0]].append(path.read_bytes())
         self.assertEqual([b"2", b"3"], sorted(kept[node.uuid]))
         self.assertEqual([ARCHIVE], kept[other.uuid])
+
+    def test_what_follows_the_directory_may_remove_files_at_any_moment(self) -> None:
+        self.option("deploy_logs_max_per_node", 1)
+        logger = self.useFixture(fixtures.FakeLogger())
+        node = self.heard()
+        self.collect(node)
+        search = pathlib.Path.glob
+
+        def glob(folder: pathlib.Path, pattern: str) -> Iterator[pathlib.Path]:
+            for path in sorted(search(folder, pattern)):
+                yield path
+                path.unlink()
+
+        with mock.patch.object(pathlib.Path, "glob", glob):
+            self.collect(node)
+        self.assertEqual([], self.names())
+        self.assertNotIn("its agent's logs are not written", logger.output)
 
     def test_a_directory_that_cannot_be_written_changes_nothing(self) -> None:
         self.folder.parent.write_text("a file")
