@@ -1,5 +1,6 @@
 """The commands of Ironic, and what Ingot's are asked for in their place."""
 
+import argparse
 import importlib
 import pathlib
 import sys
@@ -7,6 +8,8 @@ from typing import Any
 
 import fixtures
 import testtools
+
+from ingot.db.cmd import dbsync
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -33,6 +36,15 @@ class Aliases(testtools.TestCase):
             self.check("ingot-dbsync --config-file /x upgrade", f"ironic-dbsync --config-file /x {line}")
         self.check("ingot-dbsync --config-file=/x version", "ironic-dbsync --config-file=/x version")
         self.check("ingot-dbsync --help", "ironic-dbsync --help")
+        self.check(
+            "ingot-dbsync --config-file /x --log-file /y upgrade", "ironic-dbsync --config-file /x --log-file /y"
+        )
+
+    def test_each_command_of_the_schema_is_known(self) -> None:
+        parser = argparse.ArgumentParser()
+        subparsers = parser.add_subparsers()
+        dbsync._add_parsers(subparsers)
+        self.assertEqual(set(subparsers.choices), self.main.COMMANDS)
 
     def test_files_are_searched_where_ironic_has_them(self) -> None:
         folder = self.home / ".ironic"

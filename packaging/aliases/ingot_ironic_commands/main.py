@@ -16,6 +16,14 @@ _HELP = frozenset(("-h", "--help", "--version"))
 _SCHEMA = "upgrade"
 """What makes the schema, and what Ironic's command does if none is named."""
 
+COMMANDS = frozenset(
+    (
+        *("upgrade", "expand", "contract", "version", "stamp", "revision", "add_key", "online_data_migrations"),
+        *("import-ironic", "export-ironic", "restored", "confirm"),
+    )
+)
+"""Of ``ingot-dbsync``. Any other word is the value of an option, or a mistake for that command to name."""
+
 
 def find_files(program: str) -> list[str]:
     """Return the options that name the configuration files where Ironic looks for them."""
@@ -32,15 +40,9 @@ def translate(program: str, arguments: Sequence[str]) -> list[str]:
     named = any(word.startswith(_CONFIGURED) for word in given) or not _HELP.isdisjoint(given)
     if program == "ironic-dbsync":
         given = [_SCHEMA if word == "create_schema" else word for word in given]
-        if not _has_command(given) and _HELP.isdisjoint(given):
+        if COMMANDS.isdisjoint(given) and _HELP.isdisjoint(given):
             given.append(_SCHEMA)
     return [program.replace("ironic", "ingot", 1), *([] if named else find_files(program)), *given]
-
-
-def _has_command(words: Sequence[str]) -> bool:
-    """Return whether a word is neither an option nor the value of ``--config-file FILE``."""
-    before = ("", *words)
-    return any(not word.startswith("-") and last not in _CONFIGURED for last, word in zip(before, words, strict=False))
 
 
 def main() -> None:
