@@ -101,8 +101,9 @@ def _render_template(conf: cfg.ConfigOpts, place: Path, config: BootConfig, more
     }
     try:
         text = _read_template(place, place.stat().st_mtime_ns).render(pxe_options=known)
-    except (OSError, UnicodeDecodeError, jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as exc:
-        raise errors.ServiceUnavailable(what=f"The template {place}", reason=str(exc)) from exc
+    except Exception as exc:  # it is the operator's code, which can raise anything
+        reason = f"{type(exc).__name__}: {exc}"
+        raise errors.ServiceUnavailable(what=f"The template {place}", reason=reason) from exc
     if not text.startswith("#!ipxe") or len(text) > _LONGEST_SCRIPT:
         reason = f"it makes no script of iPXE: that begins with #!ipxe and has {_LONGEST_SCRIPT} characters at most"
         raise errors.ServiceUnavailable(what=f"The template {place}", reason=reason)

@@ -96,7 +96,7 @@ class _Service:
         self._server.start()
         follower = threading.Thread(target=self._keep_following, name="follow", daemon=True)
         follower.start()
-        LOG.info("DHCP and TFTP are answered on %s", ", ".join(self._settings.interfaces))
+        LOG.info("DHCP and TFTP are for machines on %s", ", ".join(self._settings.interfaces))
         code = signals.wait_for_stop(self._stopped, self._conf, self._reload)
         self._server.stop()
         return code

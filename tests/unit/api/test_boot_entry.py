@@ -177,6 +177,8 @@ class Template(_Case):
             "no script",
             "#!ipxe\n{{ 1 / 0 }}",
             "#!ipxe\n{{ ''.__class__.__mro__ }}",
+            "#!ipxe\n{{ 'x'.encode('zz') }}",
+            "#!ipxe\n{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
             "#!ipxe\n" + "x" * 70000,
         ):
             self.path.write_text(text)
