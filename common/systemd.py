@@ -22,7 +22,8 @@ _FIRST_DESCRIPTOR = 3
 _SIGNS_PER_LIMIT = 3
 
 Parts = Mapping[str, Callable[[], float]]
-"""Parts of a service that must turn, by name: each returns when it did so last, by the monotonic clock."""
+"""Parts of a service that must turn, by name: each returns when it did so last, or is to do so next, by the monotonic
+clock."""
 
 
 def tell(state: str) -> None:
@@ -64,9 +65,9 @@ def wait(stopped: threading.Event, parts: Parts) -> None:
 
 
 def list_stuck(parts: Parts, limit: float) -> list[str]:
-    """Return the names of the parts that have not turned for some seconds."""
+    """Return the names of the parts that have not turned for some seconds, or are late by as many."""
     now = time.monotonic()
-    return [name for name, turned_at in parts.items() if now - turned_at() > limit]
+    return [name for name, moment in parts.items() if now - moment() > limit]
 
 
 def take_socket() -> socket.socket | None:

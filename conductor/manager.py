@@ -38,7 +38,7 @@ _PART = "conductor"
 """What the health of a process calls its conductor."""
 
 _TURNS_WITHIN_S = 90
-"""Seconds after which a part that has not turned makes a conductor unready. A database that hangs keeps it for 30."""
+"""Seconds by which a part may be late before a conductor is unready. A database that hangs keeps it for 30."""
 
 
 class Conductor:
@@ -123,7 +123,7 @@ class Conductor:
     def list_parts(self) -> systemd.Parts:
         """Return the parts that turn as long as this conductor lives, whether or not the database answers."""
         pools = {"heartbeat of the conductor": self._keepalive, "sweep": self._sweeps}
-        return {name: pool.turned_at for name, pool in pools.items() if pool}
+        return {name: pool.due_at for name, pool in pools.items() if pool}
 
     def list_lacks(self) -> list[str]:
         """Return what keeps this conductor from its work now, for probes; empty: it is ready."""
@@ -136,7 +136,7 @@ class Conductor:
         if services.leaving.is_set():
             lacks.append("it is drained, or stops")
         stuck = systemd.list_stuck(self.list_parts(), _TURNS_WITHIN_S)
-        return lacks + [f"no {name} for {_TURNS_WITHIN_S} s" for name in stuck]
+        return lacks + [f"{name}: {_TURNS_WITHIN_S} s late" for name in stuck]
 
     def leave(self) -> None:
         """Begin an orderly stop: others own the nodes at once, and nothing is begun here anymore.

@@ -185,15 +185,16 @@ class TimerPool:
         self._running = 0
         self._stopped = False
         self._turned_at = time.monotonic()
+        self._spacing = max((timer.spacing for timer in timers), default=0.0)
         self._worker = periodics.PeriodicWorker(
             [(self._guard(timer), (), {}) for timer in timers],
             executor_factory=lambda: futurist.ThreadPoolExecutor(max_workers=threads),
         )
         threading.Thread(target=self._worker.start, kwargs={"allow_empty": True}, name="timers", daemon=True).start()
 
-    def turned_at(self) -> float:
-        """Return when the last call ended, well or badly, by the monotonic clock."""
-        return self._turned_at
+    def due_at(self) -> float:
+        """Return when the next call is to begin at the latest, by the monotonic clock."""
+        return self._turned_at + self._spacing
 
     def stop(self) -> None:
         """Begin no call anymore."""

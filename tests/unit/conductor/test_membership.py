@@ -16,12 +16,28 @@ import sqlalchemy as sa
 import testtools
 from oslo_db import exception as db_exc
 
-from ingot.common import clock, errors, signals, states
+from ingot.common import clock, errors, signals, states, systemd
 from ingot.conductor import dispatcher, membership
 from ingot.conductor.task import task_manager
 from ingot.db import conductors, models, nodes
 from ingot.rpcapi import client
 from tests import conductor_case, database
+
+
+class TestParts(conductor_case.ConductorCase):
+    def configure(self) -> None:
+        self.conf.set_override("sweep_interval", 300, group="conductor")
+
+    def list_stuck(self, seconds: int) -> list[str]:
+        """Return the parts that are stuck, by a watchdog of three minutes, if they do not turn for some seconds."""
+        now = time.monotonic() + seconds
+        with mock.patch.object(systemd, "time", types.SimpleNamespace(monotonic=lambda: now)):
+            return systemd.list_stuck(self.conductor.list_parts(), 180)
+
+    def test_a_long_interval_is_no_stop(self) -> None:
+        self.assertEqual([], self.conductor.list_lacks())
+        self.assertEqual(["heartbeat of the conductor"], self.list_stuck(290))
+        self.assertEqual(["heartbeat of the conductor", "sweep"], self.list_stuck(490))
 
 
 class TestSweep(conductor_case.ConductorCase):
