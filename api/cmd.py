@@ -9,7 +9,7 @@ from typing import NoReturn
 from oslo_config import cfg
 
 from ingot.api import assembly, server
-from ingot.common import metrics, signals, systemd, telemetry, workers
+from ingot.common import metrics, signals, systemd, telemetry, tracing, workers
 from ingot.common.conf import start
 
 _DESCRIPTION = (
@@ -49,6 +49,7 @@ def _run() -> int:
     code = signals.wait_for_stop(stopped, conf, web.reload, {"event loop of the API": web.turned_at})
     web.stop()
     watched.stop()
+    tracing.flush()
     return code
 
 

@@ -27,7 +27,7 @@ from oslo_log import log
 from ingot.api.app import BODY_LIMIT, FEED, NOTIFIER, TRAIL
 from ingot.api.bridge import Bridge
 from ingot.api.connections import Connection, Guests, Limits
-from ingot.common import errors, metrics, telemetry, tracing, workers
+from ingot.common import errors, metrics, telemetry, workers
 
 LOG = log.getLogger(__name__)
 
@@ -203,7 +203,6 @@ class Server:
         telemetry.remove_check(_PART)
         for sender in (NOTIFIER, TRAIL):
             self._app.extensions[sender].close()
-        tracing.flush()
 
 
 def _raise_file_limit() -> int:

@@ -12,7 +12,7 @@ import flask
 from oslo_config import cfg
 
 from ingot.api import app, assembly
-from ingot.common import errors, metrics, signals, telemetry
+from ingot.common import errors, metrics, signals, telemetry, tracing
 from ingot.common.conf import start
 
 
@@ -29,6 +29,7 @@ def _build() -> flask.Flask:
     except errors.IngotError as exc:
         sys.exit(start.report("ingot-api", exc))
     signals.end_start()
+    atexit.register(tracing.flush)
     for sender in (app.NOTIFIER, app.TRAIL):
         atexit.register(built.extensions[sender].close)
     return built

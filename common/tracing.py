@@ -9,13 +9,14 @@ crosses the bus with the context of a request, and waits in the node's row with 
 
 import contextlib
 import importlib.util
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import errors, later
+from ingot.common import errors, later, masking
 
 if TYPE_CHECKING:
     from opentelemetry import propagate, trace
@@ -35,7 +36,7 @@ else:
 LOG = log.getLogger(__name__)
 
 _PARENT = "traceparent"
-_FLUSH_MS = 5000
+_FLUSH_S = 5.0
 
 
 class _Tracing:
@@ -58,29 +59,32 @@ def start(conf: cfg.ConfigOpts, service: str) -> None:
     options = conf.tracing
     if not options.enabled or THIS.provider is not None:
         return
-    if importlib.util.find_spec("opentelemetry") is None:
+    if not _is_installed():
         raise errors.ConfigurationError(
             option="[tracing] enabled", value=True, allowed="Install OpenTelemetry: pip install 'ingot[otel]'."
         )
     about = resources.Resource.create({"service.name": service, "service.instance.id": conf.host})
     sampler = sampling.ParentBased(sampling.TraceIdRatioBased(options.sample_ratio))
-    provider = sdk.TracerProvider(resource=about, sampler=sampler)
+    provider = sdk.TracerProvider(resource=about, sampler=sampler, shutdown_on_exit=False)  # flush takes its place
     provider.add_span_processor(export.BatchSpanProcessor(trace_exporter.OTLPSpanExporter(endpoint=options.endpoint)))
     THIS.provider, THIS.tracer = provider, provider.get_tracer("ingot")
     LOG.info("Traces are sent by OpenTelemetry, as %s", service)
 
 
+def _is_installed() -> bool:
+    try:  # other packages bring parts of the namespace
+        return importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http.trace_exporter") is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def flush() -> None:
     """Send the spans that wait, for some seconds at most; where a process ends."""
     if THIS.provider is not None:
-        THIS.provider.force_flush(_FLUSH_MS)
-
-
-def stop() -> None:
-    """Send what waits, and trace nothing more."""
-    if THIS.provider is not None:
-        THIS.provider.shutdown()
-        THIS.provider = THIS.tracer = None
+        # The SDK tries each batch again while the collector is away, whatever time-out it is given.
+        sender = threading.Thread(target=THIS.provider.force_flush, name="last spans", daemon=True)
+        sender.start()
+        sender.join(_FLUSH_S)
 
 
 def current() -> str | None:
@@ -133,7 +137,7 @@ def _span(tracer: "trace.Tracer", name: str, parent: str | None, kind: str, attr
         try:
             yield
         except BaseException as exc:
-            # A message of Ingot's own has no secrets; of others only the class is known to have none.
-            message = exc.message if isinstance(exc, errors.IngotError) else type(exc).__name__
+            # A message of Ingot's own has no secrets but in URLs; of others only the class is known to have none.
+            message = masking.mask_text(exc.message) if isinstance(exc, errors.IngotError) else type(exc).__name__
             found.set_status(trace.Status(trace.StatusCode.ERROR, message[:500]))
             raise

@@ -229,7 +229,7 @@ def _build(done: Done) -> Json:
         "action": done.action,
         "outcome": "failure" if status >= 400 else "pending" if status == 202 else "success",
         "status": status,
-        "reason": done.reason,
+        "reason": done.reason and masking.mask_text(done.reason),
         "method": done.method,
         "path": masking.mask_text(done.path),
         "user_id": ctx.user_id,

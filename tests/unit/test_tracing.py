@@ -3,6 +3,7 @@
 import gzip
 import http.server
 import threading
+import time
 from typing import Any
 
 import fixtures
@@ -11,6 +12,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from ingot.common import context, errors, states, tracing
 from ingot.db import nodes
+from ingot.rack import ports
 from ingot.rpcapi import client, transport
 from tests import api_case, conductor_case, database
 
@@ -51,6 +53,13 @@ class Collector(fixtures.Fixture):
             self.spans += [span for scope in of_resource.scope_spans for span in scope.spans]
 
 
+def stop() -> None:
+    """Send what waits, and trace nothing more."""
+    if tracing.THIS.provider is not None:
+        tracing.THIS.provider.shutdown()
+        tracing.THIS.provider = tracing.THIS.tracer = None
+
+
 class TracedTest(api_case.ApiCase):
     """The API and a conductor with fake hardware, in this process."""
 
@@ -60,7 +69,7 @@ class TracedTest(api_case.ApiCase):
         self.collector = self.useFixture(Collector())
         self.conf.set_override("enabled", True, group="tracing")
         self.conf.set_override("endpoint", self.collector.url, group="tracing")
-        self.addCleanup(tracing.stop)
+        self.addCleanup(stop)
 
     def wait_for_end(self, node: str) -> None:
         """Wait until a deployment is done."""
@@ -68,7 +77,7 @@ class TracedTest(api_case.ApiCase):
 
     def read_spans(self) -> dict[str, trace_pb2.Span]:
         """Return all spans by name, once they have been sent."""
-        tracing.stop()
+        stop()
         return {span.name: span for span in self.collector.spans}
 
     def test_a_flow_belongs_to_the_request(self) -> None:
@@ -124,6 +133,23 @@ class TracedTest(api_case.ApiCase):
         ctx.traceparent = _PARENT
         self.assertEqual(_PARENT, context.RequestContext.from_dict(ctx.to_dict()).traceparent)
         self.assertEqual(_PARENT, context.of_work({"traceparent": _PARENT}).traceparent)
+
+
+class AwayTest(database.TestCase):
+    def test_the_end_of_a_process_does_not_wait_for_a_collector_that_is_away(self) -> None:
+        self.useFixture(fixtures.FakeLogger())
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.tracing._FLUSH_S", 0.5))
+        conf = database.configuration("sqlite://")
+        conf.set_override("enabled", True, group="tracing")
+        conf.set_override("endpoint", f"http://127.0.0.1:{ports.tcp()}/v1/traces", group="tracing")
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.tracing.THIS", tracing._Tracing()))
+        tracing.start(conf, "ingot-api")
+        for _number in range(1200):
+            with tracing.serve("a request", None):
+                pass
+        began = time.monotonic()
+        tracing.flush()
+        self.assertLess(time.monotonic() - began, 4)
 
 
 class OffTest(api_case.ApiCase):
