@@ -139,7 +139,7 @@ def _build(given: argparse.Namespace) -> None:
         print(f"ingot-image: builds {kept.name}, which takes a minute or more", file=sys.stderr, flush=True)
     result = ramdisk.build(cache, order, [masking.mask_text(word) for word in given.words], given.fresh)
     publishing.publish(result, given.output)
-    forget_unused(cache, *(f"{name}-*" for name in load_all()))
+    forget_unused(cache, "building-*", *(f"{name}-*" for name in load_all()))  # the first: of builds that were killed
     facts = manifest.read(given.output)
     built = datetime.datetime.fromisoformat(facts["built_at"])
     if built.timestamp() < began - 1:
@@ -185,6 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_parsers(parser)
     given = parser.parse_args(words)
     given.words = ["ingot-image", *words]
+    os.umask(0o022)  # web servers and conductors read the results, and the same inputs give the same modes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the scratch directory would stay behind
     try:
         given.run(given)
@@ -192,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ingot-image: {masking.mask_text(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("ingot-image: interrupted; nothing was changed", file=sys.stderr)
+        print("ingot-image: interrupted", file=sys.stderr)
         return 1
     return 0
 

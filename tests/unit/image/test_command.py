@@ -15,6 +15,7 @@ from ingot.image.cmd import agent_image
 from ingot.image.order import ARCHITECTURES, Order
 from ingot.image.profiles import load_all
 from ingot.rack import tls
+from tests import command_process
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtHQ0R2bE5vdEFLZXlCdXRMb29rc0xpa2VPbmU operator@example\n"
 
@@ -22,6 +23,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtHQ0R2bE5vdEFLZXlCdXRMb29rc0xpa2VPb
 class CommandCase(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
+        self.useFixture(command_process.CommandProcess())
         self.place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.useFixture(fixtures.EnvironmentVariable("INGOT_CACHE", str(self.place / "cache")))
 
@@ -65,6 +67,15 @@ class Build(CommandCase):
         self.assertEqual(b"a kernel", (self.place / "www" / "vmlinuz").read_bytes())
         self.assertIn("small amd64: agent 13.0.0, kernel 6.1.0\n", out)
         self.assertEqual((0, ""), self.run_command("verify", self.place / "www")[::2])
+
+    def test_all_users_may_read_what_is_published_and_what_killed_builds_left_goes(self) -> None:
+        left = self.keep_ordered().parent / "building-x"
+        left.mkdir()
+        os.utime(left, (0, 0))
+        os.umask(0o077)
+        self.run_command("build", "--profile", "small", "--no-iso", "--output", self.place / "sites" / "www")
+        self.assertEqual(0o755, (self.place / "sites").stat().st_mode & 0o777)
+        self.assertFalse(left.exists())
 
     def test_an_earlier_result_is_replaced_and_nothing_is_left(self) -> None:
         self.keep(self.place / "www", b"an old kernel")
