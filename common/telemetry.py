@@ -119,6 +119,10 @@ def check(conf: cfg.ConfigOpts, option: str) -> None:
             _Server(conf, metrics.Part.ALL, conf.metrics[option]).server_close()
 
 
+_NOT_READY: Mapping[str, str | None] = {"service": "it starts, or stops"}
+"""The health of a process in which no part runs yet, or any more."""
+
+
 class Server:
     """Serves metrics and health of this process, if an option gives it a port.
 
@@ -279,7 +283,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if path == "/metrics":
             self._answer(HTTPStatus.OK, metrics.CONTENT_TYPE, metrics.render(self.server.part))
         elif path == "/healthcheck":
-            health = read_health()
+            health = read_health() or _NOT_READY
             status = HTTPStatus.SERVICE_UNAVAILABLE if any(health.values()) else HTTPStatus.OK
             body = {name: why or "OK" for name, why in health.items()}
             self._answer(status, "application/json", json.dumps(body).encode())

@@ -166,8 +166,9 @@ def prune(db: Database, keep: int, nodes: int = 100, minimum_days: int = 0) -> i
     """
     deleted, rows, limit = 0, sa.func.count(), clock.after(-minimum_days * _DAY_S)
     for table, moment in _MOMENTS.items():
-        # Counted in the index on node_id alone.
-        too_long = sa.select(table.c.node_id).group_by(table.c.node_id).having(rows > keep).order_by(rows.desc())
+        # Counted in the index on node_id alone, unless nodes whose rows are all young are to be left out.
+        may_go = sa.and_(rows > keep, sa.func.min(moment) < limit) if minimum_days else rows > keep
+        too_long = sa.select(table.c.node_id).group_by(table.c.node_id).having(may_go).order_by(rows.desc())
         for node_id in db.read_column(too_long.limit(nodes)):
             deleted += _shorten(db, table, node_id, keep, moment < limit)
     return deleted

@@ -114,4 +114,5 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
         signals.cut_off(code)
     server.wait()
     bus.close()
+    watched.stop()
     return code

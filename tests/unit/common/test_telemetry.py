@@ -67,7 +67,9 @@ class TestServer(TelemetryCase):
             raise errors.ServiceUnavailable(what="The database", reason="it is away")
 
         self.serve()
-        self.assertEqual((200, "application/json", "{}"), self.get("/healthcheck"))
+        status, media, body = self.get("/healthcheck")
+        self.assertEqual((503, "application/json"), (status, media), "no part runs yet, or any more")
+        self.assertEqual({"service": "it starts, or stops"}, json.loads(body))
         telemetry.add_check("sweep", lambda: None)
         self.assertEqual(200, self.get("/healthcheck")[0])
         telemetry.add_check("database", fail)

@@ -60,6 +60,17 @@ class RetentionOnSQLite(database.TestCase):
 
         self.assertEqual((["2", "3", "4", "5"], [0, 1, 2, 3, 4, 5]), self.kept(node))
 
+    def test_nodes_whose_past_is_young_keep_no_other_waiting(self) -> None:
+        old, busy = (database.make_node(self.db) for _ in range(2))
+        self.remember(old, 4)
+        for table in (_HISTORY, _RUNS):
+            self.age(table, 8, first=4)
+        self.remember(busy, 5)
+
+        self.assertEqual(2 * 3, node_history.prune(self.db, keep=1, nodes=1, minimum_days=7))
+
+        self.assertEqual((["3"], [3]), self.kept(old))
+
     def test_what_is_old_goes_even_where_it_is_little(self) -> None:
         node = database.make_node(self.db)
         self.remember(node, 4)
