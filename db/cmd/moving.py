@@ -12,7 +12,7 @@ import importlib.metadata
 import logging
 import pathlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -70,6 +70,18 @@ def _parse_replacement(text: str) -> tuple[tuple[str, str], str]:
     return (field, old), new
 
 
+def _read_replacements(pairs: Sequence[tuple[tuple[str, str], str]]) -> nodes.Replacements:
+    """
+    :raises ConfigurationError: a value is replaced by two.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for (field, old), new in pairs:
+        if found.setdefault((field, old), new) != new:
+            allowed = f"{found[field, old]} replaces it already. Give each value one replacement."
+            raise errors.ConfigurationError(option="--replace", value=f"{field}={old}:{new}", allowed=allowed)
+    return found
+
+
 def run_import(db: Database, conf: cfg.ConfigOpts) -> int:
     """Take over a fleet, and print what does not carry over.
 
@@ -77,6 +89,7 @@ def run_import(db: Database, conf: cfg.ConfigOpts) -> int:
     """
     command = conf.command
     schema.require_current(db)
+    replaced = _read_replacements(command.replace)
     hardware = _load_hardware(conf)
     if command.dry_run:
         secrets.check_key(db)
@@ -87,7 +100,7 @@ def run_import(db: Database, conf: cfg.ConfigOpts) -> int:
     begun = time.monotonic()
     with peer.open_peer(command.address) as source:
         _refuse_running(source, report, command.dry_run or command.while_running)
-        taker = Taker(report, dict(command.replace), offers, source.list_volume_boots())
+        taker = Taker(report, replaced, offers, source.list_volume_boots())
         is_new = importing.take_over(db, source, taker, writes=not command.dry_run)
     _finish(report, command.report)
     seconds = time.monotonic() - begun
@@ -116,10 +129,11 @@ def run_export(db: Database, conf: cfg.ConfigOpts) -> int:
     if online := conductors.list_versions(db, conf.conductor.heartbeat_timeout):
         names = ", ".join(one.hostname for one in online)
         raise errors.Conflict(reason=f"Conductors of Ingot are online, stop them and the APIs first: {names}.")
+    replaced = _read_replacements(command.replace)
     report = _begin(command.report)
     with peer.open_peer(command.address, writes=not command.dry_run) as target:
         _refuse_running(target, report, command.dry_run)
-        giver = exporting.Giver(target, dict(command.replace), report)
+        giver = exporting.Giver(target, replaced, report)
         changed = exporting.give_back(db, target, giver, command.delete, writes=not command.dry_run)
         if not command.dry_run:
             target.connection.commit()

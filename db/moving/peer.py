@@ -191,9 +191,9 @@ def _make_engine(url: sa.URL, writes: bool) -> sa.Engine:
     if url.get_backend_name() == "sqlite":
         path = pathlib.Path(url.database or "")
         if not path.is_file():
-            raise errors.ConfigurationError(
-                option="address of Ironic's database", value=str(url), allowed="There is no such file."
-            )
+            hint = " Write the path instead of a reference such as $state_path." if "$" in str(path) else ""
+            allowed = f"There is no such file.{hint}"
+            raise errors.ConfigurationError(option="address of Ironic's database", value=str(url), allowed=allowed)
         mode = "rw" if writes else "ro"
         url = url.set(database=f"file:{path.absolute()}", query={"mode": mode, "uri": "true"})
         engine = sa.create_engine(url, **options)

@@ -247,6 +247,7 @@ class Refusals(MovingCase):
 
     def test_addresses_that_are_none(self) -> None:
         self.check(f"sqlite:///{self.folder}/nothing.sqlite", "There is no such file")
+        self.check("sqlite:///$state_path/ironic.sqlite", "Write the path instead of a reference such as $state_path")
         self.check("postgresql+psycopg://root:s3cret@127.0.0.1/ironic", "Ironic does not work with PostgreSQL")
         self.check("oracle://127.0.0.1/ironic", "address of Ironic's database", "mysql+pymysql://")
         self.check(str(self.folder / "nothing.conf"), "nothing.conf")
@@ -289,6 +290,10 @@ class Refusals(MovingCase):
         for text in ("network_interface", "network_interface=flat", "name=a:b", "driver=:b"):
             error = self.assertRaises(SystemExit, self.dbsync, "import-ironic", "--from", "x", "--replace", text)
             self.assertEqual(2, error.code)
+        twice = ("--replace", "network_interface=flat:noop", "--replace", "network_interface=flat:neutron")
+        output = self.refused("--from", self.ironic.url, *twice)
+        for part in ("network_interface=flat:neutron", "noop replaces it already"):
+            self.assertIn(part, output)
 
     def test_commands_of_ingot_on_the_database_of_ironic(self) -> None:
         self.file.write_text(self.file.read_text().replace(self.database.url, self.ironic.url))
