@@ -9,7 +9,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors
-from ingot.db import listing, models, node_crud, nodes, ports, rows
+from ingot.db import inventory, listing, models, node_crud, nodes, ports, rows
 from ingot.db.engine import Database, retry_transaction
 
 _INBOX = models.table(models.InboxEntry)
@@ -87,6 +87,12 @@ def accept(
 
 
 def prune(db: Database, days: int) -> int:
-    """Delete the machines that have not called for some days; return how many there were."""
+    """Delete the machines that have not called for some days, or have become nodes'; return how many there were.
+
+    A machine may call while it is accepted, and ports may be made by hand: either leaves an entry that is of no use.
+    """
     oldest = clock.now() - datetime.timedelta(seconds=days * _DAY_S)
-    return db.write(sa.delete(_INBOX).where(_INBOX.c.seen_at < oldest))
+    silent = db.write(sa.delete(_INBOX).where(_INBOX.c.seen_at < oldest))
+    entries = db.read_all(models.InboxEntry, sa.select(_INBOX.c.id, _INBOX.c.facts))
+    known = [one.id for one in entries if inventory.find_foreign_addresses(db, None, one.facts["addresses"])]
+    return silent + (db.write(sa.delete(_INBOX).where(_INBOX.c.id.in_(known))) if known else 0)

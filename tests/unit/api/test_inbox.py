@@ -206,6 +206,13 @@ class Accepting(InboxCase):
         self.refused(404, "GET", f"/ingot/v1/inbox/{uuid}")
         self.assertNotEqual(uuid, self.send())
 
+    def test_those_that_have_become_nodes_by_other_ways_leave(self) -> None:
+        self.send()
+        another = self.send(interfaces=[{"mac_address": "52:54:00:00:00:01"}])
+        database.make_port(self.db, database.make_node(self.db, name="n"), address=OTHER)
+        self.assertEqual(1, inbox.prune(self.db, 14))
+        self.assertEqual([another], [entry["uuid"] for entry in self.list()])
+
     def test_those_that_have_gone_silent_leave(self) -> None:
         self.send()
         self.assertEqual(0, inbox.prune(self.db, 14))
