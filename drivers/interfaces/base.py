@@ -216,7 +216,8 @@ class BaseInterface:
         name, args = step["step"], step.get("args") or {}
         if name not in self._declared[kind]:
             raise errors.StepFailed(f"interface {self.name} ({self.interface_type}) has no {kind} step {name}")
-        args = arguments.read(f"{self.interface_type}.{name}", args, self._declared[kind][name].argsinfo or {})
+        if args or self._declared[kind][name].argsinfo:
+            args = arguments.read(f"{self.interface_type}.{name}", args, self._declared[kind][name].argsinfo or {})
         method: Callable[..., Answer] = getattr(self, name)
         return method(task, **args)
 
