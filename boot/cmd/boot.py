@@ -126,8 +126,8 @@ class _Service:
             if not self._conf.reload_config_files():
                 return
             self._settings, command = _prepare(self._conf)
-        except errors.IngotError as exc:
-            LOG.warning("DHCP goes on as before: %s", exc.message)
+        except (errors.IngotError, OSError) as exc:  # the second: no space for the files of the check
+            LOG.warning("DHCP goes on as before: %s", exc)
             return
         self._machines = Machines(self._db, self._settings.directory / server.MACHINES)
         self._server.restart(command)
