@@ -61,6 +61,12 @@ class Ports(InspectionHook):
             for port in draft.ports:
                 port["pxe_enabled"] = port["address"] == booted
         draft.ports += self._build_new(draft, [cards[mac] for mac in dict.fromkeys(chosen)])
+        if not chosen and not draft.ports and options.add_ports != "disabled":
+            LOG.warning(
+                "Node %s: it has no port, and none of the %d network cards that were found fits [inspector] "
+                "add_ports = %s",
+                *(draft.node["uuid"], len(cards), options.add_ports),
+            )
         for port in draft.ports:
             client = facts.read_text(cards.get(port["address"], {}), "client_id")
             if client is not None:  # by which DHCP servers know InfiniBand

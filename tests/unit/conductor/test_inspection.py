@@ -7,6 +7,7 @@ import time
 from typing import Any
 from unittest import mock
 
+import fixtures
 import sqlalchemy as sa
 from testtools import matchers
 
@@ -97,6 +98,18 @@ class TestHooks(InspectionCase):
             self.inspect(found, beside)
             self.assertEqual(expected, {address: port.pxe_enabled for address, port in self.ports().items()}, option)
             with self.db.single() as connection:  # addresses are unique
+                connection.execute(sa.delete(models.table(models.Port)))
+
+    def test_a_node_that_gets_no_port_is_named(self) -> None:
+        silent = {"interfaces": [{"name": "eth0", "mac_address": ETH0}]}
+        for option, known, expected in (("active", (), 1), ("active", (ETH0,), 0), ("disabled", (), 0)):
+            self.known = known
+            self.conf.set_override("add_ports", option, group="inspector")
+            logger = self.useFixture(fixtures.FakeLogger())
+            self.assertEqual(states.MANAGEABLE, self.inspect(silent).provision_state)
+            text = "none of the 1 network cards that were found fits [inspector] add_ports = active"
+            self.assertEqual(expected, logger.output.count(text))
+            with self.db.single() as connection:
                 connection.execute(sa.delete(models.table(models.Port)))
 
     def test_ports_that_are_known(self) -> None:
