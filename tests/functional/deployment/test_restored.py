@@ -21,6 +21,10 @@ _LONG_ENOUGH_S = 4
 """Seconds in which power states are read several times, and each node is looked at by several sweeps."""
 
 
+LATER = "CREATE TABLE later (id INTEGER PRIMARY KEY)"
+"""What a release has added since the backup: a restored database must not have it, or an upgrade fails."""
+
+
 class OnSQLite(testtools.TestCase):
     backend = "sqlite"
 
@@ -146,8 +150,15 @@ class OnMariaDB(OnSQLite):
         dumped = self.run_tool("mariadb-dump", *self.server(), "--single-transaction", str(self.url.database))
         self.dump.write_text(dumped)
 
+    def ask(self, statement: str, *where: str) -> str:
+        return self.run_tool("mariadb", *self.server(), "-e", statement, *where)
+
     def put_back(self) -> None:
-        self.run_tool("mariadb", *self.server(), str(self.url.database), stdin=self.dump)
+        name = str(self.url.database)
+        self.ask(LATER, name)
+        self.ask(f"DROP DATABASE {name}; CREATE DATABASE {name} CHARACTER SET utf8mb4")
+        self.run_tool("mariadb", *self.server(), name, stdin=self.dump)
+        self.assertNotIn("later", self.ask("SHOW TABLES", name).split())
 
 
 class OnPostgreSQL(OnSQLite):
@@ -155,10 +166,20 @@ class OnPostgreSQL(OnSQLite):
 
     def server(self) -> tuple[str, ...]:
         address = ("--host", str(self.url.host), "--port", str(self.url.port or 5432))
-        return (*address, "--username", str(self.url.username), "--dbname", str(self.url.database))
+        return (*address, "--username", str(self.url.username))
 
     def back_up(self) -> None:
-        self.dump.write_text(self.run_tool("pg_dump", *self.server(), "--clean", "--if-exists"))
+        name = ("--dbname", str(self.url.database))
+        self.dump.write_text(self.run_tool("pg_dump", *self.server(), *name, "--clean", "--if-exists"))
+
+    def ask(self, *what: str, stdin: pathlib.Path | None = None) -> str:
+        name = ("--dbname", str(self.url.database), "--set=ON_ERROR_STOP=1", "--quiet", "--no-align", "--tuples-only")
+        return self.run_tool("psql", *self.server(), *name, *what, stdin=stdin)
 
     def put_back(self) -> None:
-        self.run_tool("psql", *self.server(), "--set=ON_ERROR_STOP=1", "--quiet", stdin=self.dump)
+        name = str(self.url.database)
+        self.ask("-c", LATER)
+        self.run_tool("dropdb", *self.server(), name)
+        self.run_tool("createdb", *self.server(), "--owner", str(self.url.username), name)
+        self.ask("--single-transaction", stdin=self.dump)
+        self.assertNotIn("later", self.ask("-c", "SELECT tablename FROM pg_tables").split())
