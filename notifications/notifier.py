@@ -139,26 +139,27 @@ class Notifier:
         before: Mapping[str, object],
         changes: Mapping[str, object],
         read_more: Callable[[], Mapping[str, object]] = dict,
+        is_aborted: bool = False,
     ) -> None:
         """Tell what a write to a node means: another provision state, a power change that begins or has ended.
 
         :param before: the columns of the node before the write.
         :param changes: those that were written.
         :param read_more: returns what of the payload is in other tables, where there is something to tell.
+        :param is_aborted: whether a user has requested the end that is written.
         """
         if self.is_on:
             after = {**before, **changes}
-            for notice in find_transitions(before, after):
+            for notice in find_transitions(before, after, is_aborted):
                 self.tell(ctx, "node", notice, {**after, **read_more()})
 
 
-def find_transitions(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Notice]:
+def find_transitions(before: Mapping[str, Any], after: Mapping[str, Any], is_aborted: bool = False) -> list[Notice]:
     """Return the notices of a write to a node, as :meth:`Notifier.tell_transitions` sends them."""
     found = []
     old, new = before["provision_state"], after["provision_state"]
     if old != new:
-        known = {state: event for event, state in states.TRANSITIONS.get(old, {}).items()}
-        event = known.get(new)
+        event = "abort" if is_aborted else _find_event(old, new, after)
         also = {
             "event": event,
             "previous_provision_state": old,
@@ -174,6 +175,18 @@ def find_transitions(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
     elif not is_changing and after["power_state"] not in (None, before["power_state"]):
         found.append(_power_notice({}, "end", after["power_state"]))  # what a flow has done
     return found
+
+
+def _find_event(old: str, new: str, after: Mapping[str, Any]) -> str | None:
+    """Return the event that has led from one state to another; of several, the one that the written row tells of."""
+    found = {event for event, state in states.TRANSITIONS.get(old, {}).items() if state == new}
+    if found == {"clean", "provide"}:
+        return "clean" if after["target_provision_state"] == states.MANAGEABLE else "provide"
+    if found == {"deploy", "rebuild"}:
+        return "rebuild" if after["request"].get("rebuild") else "deploy"
+    if found == {"abort", "fail"}:
+        return "fail"
+    return next(iter(found), None)
 
 
 def _provision_status(old: str, new: str, event: str | None) -> str:

@@ -247,6 +247,7 @@ class FlowCursor:
         :param outcome: ``failed`` or ``aborted``.
         """
         state = self._task.node.provision_state
+        self._task.is_aborted = outcome == "aborted"
         # Of the states in which a flow is held, some know an abort only.
         self._enter(states.next_state(state, "fail") or states.next_state(state, "abort"))
         self._task.set(**_AT_REST, last_error=message)

@@ -163,6 +163,7 @@ class Task:
         self.memory: Json = {}
         self.is_first_call = False
         self.released = self.shared
+        self.is_aborted = False  # the flow whose end is written
         self._dirty: dict[str, object] = {}
         self._new_events: list[nodes.Event] = []
         self._extra_writes: list[nodes.ExtraWrite] = []
@@ -308,7 +309,7 @@ class Task:
         nodes.write_locked(self.db, self.node, values, step_runs, history, events, self._extra_writes)
         before, self._written = self._written, self.node.as_dict()
         self._dirty, self._new_events, self._extra_writes = {}, [], []
-        self.services.notifier.tell_transitions(self.context, before, self._written, self.read_traits)
+        self.services.notifier.tell_transitions(self.context, before, self._written, self.read_traits, self.is_aborted)
 
     def describe(self) -> Mapping[str, object]:
         """Return the node as notifications show it."""

@@ -41,6 +41,21 @@ class ConductorsTest(conductor_case.ConductorCase):
         self.assertEqual(("baremetal.node.provision_set.error", "ERROR"), (sent["event_type"], sent["priority"]))
         self.assertIn("no-such", notices.data(sent)["last_error"])
 
+    def test_an_abort_is_no_failure(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        steps = [{"interface": "vendor", "step": "pause", "args": {"seconds": 3600}}]
+        self.accept(node, "manual_clean", states.CLEANING, clean_steps=steps)
+        self.notify(node)
+        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
+        nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
+        self.notify(node)
+        self.assertEqual(states.CLEANFAIL, self.settled(node).provision_state)
+        sent = self.take("provision_set.end")[-1]
+        self.assertEqual(("baremetal.node.provision_set.end", "INFO"), (sent["event_type"], sent["priority"]))
+        self.assertEqual(
+            ("abort", states.CLEANFAIL), (notices.data(sent)["event"], notices.data(sent)["provision_state"])
+        )
+
     def test_a_power_change(self) -> None:
         node = database.make_node(self.db, provision_state=states.AVAILABLE, power_state=states.POWER_OFF)
         asked = {

@@ -104,6 +104,20 @@ class ChangesTest(NoticesTest):
             [sent[name] for name in ("event", "previous_provision_state", "provision_state", "target_provision_state")],
         )
 
+    def test_verbs_that_lead_to_the_same_state_are_told_apart(self) -> None:
+        steps = [{"interface": "deploy", "step": "erase_devices"}]
+        for state, body in (
+            (states.MANAGEABLE, {"target": "clean", "clean_steps": steps}),
+            (states.MANAGEABLE, {"target": "provide"}),
+            (states.DEPLOYFAIL, {"target": "active"}),
+            (states.DEPLOYFAIL, {"target": "rebuild"}),
+        ):
+            node = self.node()["uuid"]
+            nodes.set_always(self.db, node, {"provision_state": state, "instance_info": {"image_source": "a"}})
+            self.good("PUT", f"/v1/nodes/{node}/states/provision", body)
+        sent = [notices.data(one) for one in self.take() if one["event_type"] == "baremetal.node.provision_set.start"]
+        self.assertEqual(["clean", "provide", "deploy", "rebuild"], [one["event"] for one in sent])
+
 
 class ErrorsOnlyTest(NoticesTest):
     level = "error"
