@@ -48,7 +48,7 @@ def set_provision(call: Call, node: str) -> Reply:
         call.access.require(f"{call.rule}:{name}", access.build_node_target(found))
     reached = _check_state(call, found, verb)
     begins = verb.flow is not None and found.provision_state in verb.flow_in
-    if begins:
+    if begins and found.maintenance:
         node_rules.refuse_unconfirmed(found, verb.name)
     for refuse in verb.refuse:
         refuse(found, verb.name)
