@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from ingot.common import clock, errors
-from ingot.db import listing, models
+from ingot.db import listing, models, nodes
 from ingot.db.engine import Database, retry_transaction
 
 DRAIN_ASKED, DRAIN_FOLLOWED = "asked", "followed"
@@ -199,24 +199,34 @@ def end_all(db: Database) -> None:
 
 
 @retry_transaction
-def delete(db: Database, hostname: str, timeout: float) -> None:
-    """Remove the entry of a conductor that is gone for good.
+def forget(db: Database, hostname: str, timeout: float) -> int:
+    """Remove the entry of a conductor that is gone for good, and give back its locks.
+
+    Both happen at once: it may come back a moment later, and lock anew.
 
     :param timeout: seconds without heartbeat after which it counts as offline.
+    :returns: how many locks there were.
     :raises NotFound: none of that name ever registered.
     :raises Conflict: it is online.
     """
     named = CONDUCTORS.c.hostname == hostname
+    stale = sa.update(nodes.NODES).where(nodes.NODES.c.reservation == hostname)
     with db.transaction() as connection:
         own = sa.select(CONDUCTORS.c.id).where(named).scalar_subquery()
         gone = sa.and_(named, sa.not_(_online(timeout)))
         offline = connection.execute(sa.select(sa.func.count()).select_from(CONDUCTORS).where(gone)).scalar()
         if offline:
             connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == own))
-            offline = connection.execute(sa.delete(CONDUCTORS).where(gone)).rowcount
-    if not offline:
-        get(db, hostname, timeout)
-        raise errors.Conflict(reason=f"Conductor {hostname} is online: stop it first.")
+            freed = connection.execute(stale.values(**nodes.FREE, lock_epoch=nodes.NODES.c.lock_epoch + 1)).rowcount
+            if not connection.execute(sa.delete(CONDUCTORS).where(gone)).rowcount:  # it came back meanwhile
+                raise _online_error(hostname)
+            return freed
+    get(db, hostname, timeout)
+    raise _online_error(hostname)
+
+
+def _online_error(hostname: str) -> errors.Conflict:
+    return errors.Conflict(reason=f"Conductor {hostname} is online: stop it first.")
 
 
 # Reading

@@ -173,11 +173,15 @@ def _announce(db: Database, conductor: models.Conductor, state: str) -> int:
 def renumber(db: Database) -> None:
     """Leave a gap after the numbers of a restored backup, and keep its last event only.
 
-    Clients have read later events, of what is not in the backup. Their numbers must not be given to others.
+    Clients have read later events, of what is not in the backup. Their numbers must not be given to others, even if the
+    backup has none.
     """
     with db.transaction() as connection:
         last = connection.execute(sa.select(sa.func.max(_EVENTS.c.id))).scalar()
-        if last is not None:
+        if last is None:  # of no kind that clients are shown
+            mark = {"id": _GAP, "kind": "restored", "created_at": clock.now(), "data": {}}
+            connection.execute(sa.insert(_EVENTS).values(mark))
+        else:
             connection.execute(sa.delete(_EVENTS).where(_EVENTS.c.id < last))
             connection.execute(sa.update(_EVENTS).where(_EVENTS.c.id == last).values(id=last + _GAP))
 

@@ -388,9 +388,9 @@ def holds_lock(db: Database, node: models.Node) -> bool:
         return connection.execute(_FIND_LOCKED, _as_locked(node)).first() is not None
 
 
-_FREE: Mapping[str, None] = {"reservation": None, "lock_purpose": None, "locked_at": None}
+FREE: Mapping[str, None] = {"reservation": None, "lock_purpose": None, "locked_at": None}
 
-UNLOCKED: Mapping[str, int | None] = {**_FREE, "lock_attempts": 0}
+UNLOCKED: Mapping[str, int | None] = {**FREE, "lock_attempts": 0}
 """The values that give a lock back; part of a task's last write."""
 
 
@@ -403,7 +403,7 @@ def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
     stale = sa.update(NODES).where(NODES.c.reservation == host)
     if uuid is not None:
         stale = stale.where(NODES.c.uuid == uuid)
-    return db.write(stale.values(**_FREE, lock_epoch=NODES.c.lock_epoch + 1))
+    return db.write(stale.values(**FREE, lock_epoch=NODES.c.lock_epoch + 1))
 
 
 @retry_transaction

@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from ingot.common import errors
 from ingot.conductor.cmd import workers
-from ingot.db import conductors, node_lists, nodes
+from ingot.db import conductors, node_lists
 from ingot.db.engine import Database
 from ingot.rpcapi import versions
 
@@ -88,8 +88,7 @@ def forget(db: Database, conf: cfg.ConfigOpts) -> None:
     if not conf.conductors:
         raise errors.Invalid("Name the conductors that never come back: ingot-conductor forget NAME.")
     for hostname in conf.conductors:
-        conductors.delete(db, hostname, conf.conductor.heartbeat_timeout)
-        freed = nodes.release_stale(db, hostname)
+        freed = conductors.forget(db, hostname, conf.conductor.heartbeat_timeout)
         print(f"{hostname}: forgotten; {freed} nodes were locked by it, and others go on with them")
 
 
