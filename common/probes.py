@@ -24,7 +24,7 @@ class Probe:
         self._lock = threading.Lock()
         self._began_at: float | None = None
         self._ended_at = float("-inf")
-        self._trouble: str | None = None
+        self._trouble: str | None = "it was not asked yet"
 
     def read(self) -> str | None:
         """Return why it does not answer; None: it does."""

@@ -1,6 +1,6 @@
 """``GET /healthcheck``: whether this API can serve requests, for balancers and probes."""
 
-import pathlib
+import os
 
 from ingot.api.web import fields
 from ingot.api.web.call import Call, Reply
@@ -22,7 +22,7 @@ def show(call: Call) -> Reply:
     options = call.conf.healthcheck
     if not options.enabled:
         raise errors.NotFound("There is no /healthcheck here: [healthcheck] enabled is off.")
-    if options.disable_by_file_path and pathlib.Path(options.disable_by_file_path).exists():
+    if os.path.exists(options.disable_by_file_path or ""):  # a Path raises where this service may not look
         raise errors.ServiceUnavailable(what=_WHAT, reason="its operator sends requests elsewhere")
     parts = {"database": call.db.probe.read(), **telemetry.read_health()}
     lacks = [f"{name} ({why})" if options.detailed else name for name, why in parts.items() if why is not None]

@@ -1,5 +1,6 @@
 """``GET /healthcheck``, which balancers and probes ask."""
 
+import errno
 import pathlib
 import threading
 
@@ -72,6 +73,14 @@ class Healthcheck(api_case.ApiCase):
         file.unlink()
         self.assertEqual(200, self.ask().status)
 
+    def test_a_directory_that_it_may_not_enter_is_no_failure(self) -> None:
+        def refuse(path: object, *_about: object, **_more: object) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+
+        self.set(disable_by_file_path="/root/away")
+        self.useFixture(fixtures.MonkeyPatch("os.stat", refuse))
+        self.assertEqual(200, self.ask().status)
+
     def test_it_can_be_switched_off(self) -> None:
         self.set(enabled=False)
         self.assertEqual(404, self.ask().status)
@@ -91,7 +100,7 @@ class Probes(testtools.TestCase):
         first = threading.Thread(target=probe.read)
         first.start()
         began.wait(patience.seconds(60))
-        self.assertEqual([None] * 5, [probe.read() for _ in range(5)], "what was known last")
+        self.assertEqual(["it was not asked yet"] * 5, [probe.read() for _ in range(5)], "what was known last")
         go_on.set()
         first.join()
         self.assertEqual(1, len(asked))
