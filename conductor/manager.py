@@ -123,7 +123,7 @@ class Conductor:
     def list_parts(self) -> systemd.Parts:
         """Return the parts that turn as long as this conductor lives, whether or not the database answers."""
         pools = {"heartbeat of the conductor": self._keepalive, "sweep": self._sweeps}
-        return {name: pool.due_at for name, pool in pools.items() if pool}
+        return {name: pool.next_at for name, pool in pools.items() if pool}
 
     def list_lacks(self) -> list[str]:
         """Return what keeps this conductor from its work now, for probes; empty: it is ready."""

@@ -192,7 +192,7 @@ class TimerPool:
         )
         threading.Thread(target=self._worker.start, kwargs={"allow_empty": True}, name="timers", daemon=True).start()
 
-    def due_at(self) -> float:
+    def next_at(self) -> float:
         """Return when the next call is to begin at the latest, by the monotonic clock."""
         return self._turned_at + self._spacing
 

@@ -31,7 +31,9 @@ _GOODBYE = b"goodbye\n"
 _SHELL = "/bin/sh"
 _WAIT = 'read goodbye || exec "$@"'
 _PAUSE = 0.5
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGABRT)
+"""What systemd sends to all processes of the unit; SIGABRT is its watchdog's."""
+
 _PROCESS = "INGOT_CONDUCTOR_PROCESS"
 """The environment variable with the identity of the conductor's process."""
 

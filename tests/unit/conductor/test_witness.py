@@ -69,7 +69,7 @@ class TestWitness(database.TestCase):
 
     def test_a_death_is_noted_whatever_the_witness_is_asked_to_do(self) -> None:
         conductor = self.begin()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGABRT):
             for pid in self.children(conductor.pid):
                 os.kill(pid, number)
         conductor.kill()
