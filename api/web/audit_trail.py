@@ -6,11 +6,13 @@ statement more. An orderly stop writes what waits. A process that is killed, or 
 rows, which are in the log nevertheless.
 """
 
+import contextlib
 import logging
 import queue
 import threading
 import time
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import orjson
@@ -30,6 +32,7 @@ _BATCH = 500
 _MOST_WAITING = 20_000
 _PAUSE_S = 0.5  # in which events gather to one statement
 _RETRY_S = 5.0
+_RETRY_AT_END_S = 0.2
 _STOP_S = 5.0
 _MINUTE_S = 60.0
 _MOST_FIELDS = 30
@@ -102,6 +105,34 @@ class Done(NamedTuple):
     subject: Subject
 
 
+class _Quota:
+    """How many refusals a minute are recorded, so that a flood fills nothing.
+
+    Those of users have one of their own: who floods without a login hides nothing else.
+
+    :param whose: requests, in words.
+    """
+
+    def __init__(self, whose: str, most: int) -> None:
+        self._whose = whose
+        self._most = most
+        self._minute = 0.0
+        self._refused = 0
+
+    def take(self) -> bool:
+        """Count a refusal; return whether it is one of the first of its minute."""
+        if time.monotonic() - self._minute >= _MINUTE_S:
+            self.report()
+            self._minute, self._refused = time.monotonic(), 0
+        self._refused += 1
+        return self._refused <= self._most
+
+    def report(self) -> None:
+        """Log how many were not recorded."""
+        if self._refused > self._most:
+            LOG.warning("%d refused requests %s were not audited", self._refused - self._most, self._whose)
+
+
 class Trail:
     """Records requests, if that is on.
 
@@ -115,40 +146,39 @@ class Trail:
         self._host: str = conf.host
         self._db = db
         self._records_refused = bool(options.record_refused)
-        self._most_refused: int = options.most_refused
+        self._nobodys = _Quota("without a login", options.most_refused)
+        self._users = _Quota("of users", options.most_refused)
         self._ignored = {name.strip().upper() for name in options.ignore_req_list.split(",")} | {"GET"}
         self._waiting: queue.Queue[Json | None] = queue.Queue(_MOST_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
-        self._minute = 0.0
-        self._refused = 0
+        self._abandoned = threading.Event()
+        self._at_work: list[Json] = []  # what the thread has taken and not written
         self._count_written, self._count_lost = map(metrics.AUDIT_EVENTS.labels, ("written", "lost"))
 
     def record(self, done: Done) -> None:
         """Record a request that has been answered."""
-        if done.method in self._ignored or (done.status >= 400 and not self._count_refusal()):
+        if done.method in self._ignored or (_is_refusal(done.status) and not self._count_refusal(done.status)):
             return
-        parts = [part for part in done.subject.parts if part[2] < 400 or self._records_refused]
+        parts = [part for part in done.subject.parts if self._records_refused or not _is_refusal(part[2])]
         for action, subject, status in parts or [(done.action, done.subject, done.status)]:
             part = done._replace(action=action, subject=subject, status=status)
             event = _build(part._replace(given=subject.given or done.given, reason=subject.reason or done.reason))
             AUDIT.info("%s", orjson.dumps(render(event, self._host)).decode())
             self._add(event)
 
-    def _count_refusal(self) -> bool:
-        """Count a refusal; return whether it is one of the first of its minute, so that a flood fills nothing."""
+    def _count_refusal(self, status: int) -> bool:
+        """Count a refusal; return whether it is to be recorded."""
         if not self._records_refused:
             return False
         with self._lock:
-            if time.monotonic() - self._minute >= _MINUTE_S:
-                if self._refused > self._most_refused:
-                    LOG.warning("%d refused requests were not audited", self._refused - self._most_refused)
-                self._minute, self._refused = time.monotonic(), 0
-            self._refused += 1
-            return self._refused <= self._most_refused
+            return (self._nobodys if status == 401 else self._users).take()
 
     def _add(self, event: Json) -> None:
+        if self._closed.is_set():
+            self._lose(1, "this process ends")
+            return
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
@@ -166,26 +196,28 @@ class Trail:
     def close(self) -> None:
         """Write what waits, for some seconds at most."""
         self._closed.set()
+        with self._lock:
+            for quota in (self._nobodys, self._users):
+                quota.report()
         if self._thread is not None:
-            self._waiting.put(None)
+            with contextlib.suppress(queue.Full):  # the thread finds out by itself
+                self._waiting.put_nowait(None)
             self._thread.join(_STOP_S)
             if self._thread.is_alive():
-                self._lose(self._waiting.qsize(), "the database did not take them before this process ended")
+                self._abandoned.set()
+                left = sum(event is not None for event in [*self._waiting.queue]) + len(self._at_work)
+                self._lose(left, "the database did not take them before this process ended")
 
     def _run(self) -> None:
         context.admin().update_store()
-        while (first := self._waiting.get()) is not None:
+        while not (self._closed.is_set() and (self._abandoned.is_set() or self._waiting.empty())):
+            first = self._waiting.get()
             self._closed.wait(_PAUSE_S)
-            batch, ends = [first], False
-            while len(batch) < _BATCH and not self._waiting.empty():
-                event = self._waiting.get()
-                if event is None:
-                    ends = True
-                    break
-                batch.append(event)
-            self._write(batch)
-            if ends:
-                return
+            others = [self._waiting.get() for _ in range(min(self._waiting.qsize(), _BATCH - 1))]
+            self._at_work = [event for event in (first, *others) if event is not None]
+            if self._at_work:
+                self._write(self._at_work)
+            self._at_work = []
 
     def _write(self, batch: list[Json]) -> None:
         """Write events, when the database is there. One that it refuses costs no other its row."""
@@ -205,19 +237,21 @@ class Trail:
         return True
 
     def _insert(self, batch: list[Json]) -> None:
-        until = None
-        while True:
+        while not self._abandoned.is_set():
             try:
                 audit.add(self._db, batch)
                 self._count_written.inc(len(batch))
                 return
-            except errors.ServiceUnavailable as exc:
+            except errors.ServiceUnavailable:
                 if self._closed.is_set():
-                    until = until or time.monotonic() + _STOP_S
-                    if time.monotonic() > until:
-                        self._lose(len(batch), exc.message)
-                        return
-                time.sleep(0.2 if self._closed.is_set() else _RETRY_S)
+                    self._abandoned.wait(_RETRY_AT_END_S)
+                else:
+                    self._closed.wait(_RETRY_S)
+
+
+def _is_refusal(status: int) -> bool:
+    """Return whether a request was wrong; one that the service failed to answer may have changed something."""
+    return HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _build(done: Done) -> Json:

@@ -18,8 +18,8 @@ AUDIT: list[cfg.Opt] = [
         "most_refused",
         default=300,
         min=1,
-        help="Refused requests that a process records in a minute at most. What is beyond is counted, so that guessing "
-        "passwords fills no database.",
+        help="Refused requests that a process records in a minute at most, and as many without a login (401). What is "
+        "beyond is counted, so that guessing passwords fills no database and hides no other refusal.",
     ),
     cfg.StrOpt(
         "ignore_req_list",

@@ -9,7 +9,7 @@ import flask
 
 from ingot.api import app
 from ingot.api.web import audit_trail
-from ingot.common import clock, metrics
+from ingot.common import clock, errors, metrics
 from ingot.db import audit
 from tests import api_case, identity_case, metric_values
 from tests.sql_counter import counting
@@ -218,6 +218,26 @@ class BoundsTest(AuditCase):
 
 
 class WithoutDatabaseTest(AuditCase):
+    def test_what_comes_after_the_end_is_counted(self) -> None:
+        self.useFixture(fixtures.FakeLogger("ingot.api.web.audit_trail"))
+        self.trail.close()
+        self.node(name="m")
+        self.assertEqual(1, self.trail.lost)
+
+    def test_what_a_database_that_is_away_does_not_take_is_counted(self) -> None:
+        self.useFixture(fixtures.FakeLogger("ingot.api.web.audit_trail"))
+        for name, seconds in (("_RETRY_AT_END_S", 0.01), ("_STOP_S", 0.05)):
+            self.useFixture(fixtures.MonkeyPatch(f"ingot.api.web.audit_trail.{name}", seconds))
+
+        def refuse(_db: Any, _events: Any) -> None:
+            raise errors.ServiceUnavailable(what="The database", reason="it is away")
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.db.audit.add", refuse))
+        for number in range(3):
+            self.node(name=f"n{number}")
+        self.trail.close()
+        self.assertEqual(3, self.trail.lost)
+
     def test_what_has_no_row_is_in_the_log(self) -> None:
         logged = self.useFixture(fixtures.FakeLogger("ingot.api.web.audit_trail", level=logging.ERROR))
         with self.db.single() as connection:
@@ -232,6 +252,19 @@ class UsersTest(identity_case.IdentityCase):
     def configure(self) -> None:
         super().configure()
         self.conf.set_override("enabled", True, group="audit")
+
+    def test_a_flood_without_login_hides_no_refusal_of_a_user(self) -> None:
+        self.conf.set_override("most_refused", 3, group="audit")
+        self.http = self.application().test_client()
+        logged = self.useFixture(fixtures.FakeLogger("ingot.api.web.audit_trail"))
+        node = self.own_node()
+        for _number in range(10):
+            self.assertEqual(401, self.unchecked("DELETE", f"/v1/nodes/{node.uuid}").status)
+        self.ask("stranger reader", "DELETE", f"/v1/nodes/{node.uuid}")
+        self.http.application.extensions[app.TRAIL].close()
+        events = self.ask("system reader", "GET", "/ingot/v1/audit").json["events"]
+        self.assertEqual([404, 401, 401, 401], [event["reason"]["code"] for event in events])
+        self.assertIn("7 refused requests without a login were not audited", logged.output)
 
     def test_projects_see_what_was_done_to_their_nodes(self) -> None:
         node = self.own_node()
