@@ -12,6 +12,7 @@ import os
 import socket
 import socketserver
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
@@ -145,11 +146,20 @@ class Server:
             self._serve(_Server(self._conf, self._part, self._port))
 
     def start_anywhere(self) -> None:
-        """Start to listen at the first port that is free, for processes that do not know how many they are."""
+        """Start to listen at the first port that is free, for processes that do not know how many they are.
+
+        :raises ConfigurationError: none can be used.
+        """
+        refusal: errors.Occupied | None = None
         for port in range(self._port, self._port + _PORTS_TO_TRY) if self._port else ():
-            with contextlib.suppress(errors.Occupied):
+            try:
                 self._serve(_Server(self._conf, self._part, port))
+            except errors.Occupied as exc:
+                refusal = exc
+            else:
                 return
+        if refusal is not None:
+            raise refusal
 
     @property
     def port(self) -> int:
@@ -251,6 +261,10 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def handle_error(self, _request: object, client_address: object) -> None:
         """Log what a connection ended with; mostly its client has gone, or does not speak TLS as it should."""
+        exc = sys.exception()
+        if isinstance(exc, errors.ConfigurationError):  # files of TLS that have changed since the start
+            LOG.error("Metrics and health cannot be served: %s", exc.message)
+            return
         LOG.info("A connection from %s for metrics ended", client_address, exc_info=LOG.isEnabledFor(log.DEBUG))
 
 

@@ -99,9 +99,16 @@ class Census:
             if (is_first or self._done.is_set()) and now - self._began_at >= self._interval:
                 self._began_at = now
                 self._done.clear()
-                threading.Thread(target=self._count, name="node count", daemon=True).start()
+                self._start()
         self._done.wait(_PATIENCE_S)
         return self._last
+
+    def _start(self) -> None:
+        try:
+            threading.Thread(target=self._count, name="node count", daemon=True).start()
+        except RuntimeError:  # this process may have no thread more: the next request tries again
+            self._done.set()
+            raise
 
     def _count(self) -> None:
         try:

@@ -200,7 +200,7 @@ class Trail:
             for quota in (self._nobodys, self._users):
                 quota.report()
         if self._thread is not None:
-            with contextlib.suppress(queue.Full):  # the thread finds out by itself
+            with contextlib.suppress(queue.Full):  # the thread sees that it is to end
                 self._waiting.put_nowait(None)
             self._thread.join(_STOP_S)
             if self._thread.is_alive():

@@ -153,6 +153,14 @@ class TestTls(TelemetryCase):
                     time.sleep(0.05)
             self.assertLess(time.monotonic() - began, PATIENCE)
 
+    def test_files_that_cannot_be_read_any_more_are_named(self) -> None:
+        logged = self.useFixture(fixtures.FakeLogger("ingot.common.telemetry"))
+        self.serve()
+        pathlib.Path(self.own).write_text("no certificate")
+        with contextlib.suppress(ConnectionError):
+            self.assertEqual(b"", self.connect().recv(1))
+        self.assertIn(self.own, logged.output)
+
     def test_files_that_cannot_be_used_are_refused_at_the_start(self) -> None:
         for option in ("cert_file", "ca_file"):
             broken = self.folder / option
@@ -177,6 +185,11 @@ class TestPorts(TelemetryCase):
     def test_an_address_of_another_host_is_refused(self) -> None:
         self.conf.set_override("host_ip", "192.0.2.1", group="metrics")
         self.assertRaises(errors.Occupied, self.serve)
+
+    def test_none_of_an_address_of_another_host_can_be_used(self) -> None:
+        self.conf.set_override("host_ip", "192.0.2.1", group="metrics")
+        server = telemetry.Server(self.conf, metrics.Part.ALL, "api_port")
+        self.assertIn("192.0.2.1", str(self.assertRaises(errors.Occupied, server.start_anywhere)))
 
     def test_services_of_several_processes_do_not_share_any(self) -> None:
         self.conf.set_override("api_workers", 4, group="api")

@@ -104,7 +104,7 @@ class ChangesTest(NoticesTest):
             [sent[name] for name in ("event", "previous_provision_state", "provision_state", "target_provision_state")],
         )
 
-    def test_verbs_that_lead_to_the_same_state_are_told_apart(self) -> None:
+    def test_verbs_that_lead_to_the_same_state_have_events_of_their_own(self) -> None:
         steps = [{"interface": "deploy", "step": "erase_devices"}]
         for state, body in (
             (states.MANAGEABLE, {"target": "clean", "clean_steps": steps}),
