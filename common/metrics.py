@@ -304,7 +304,7 @@ TIMER_FAILURES = counter(
 )
 TIMER_ENDED = gauge(
     Part.CONDUCTOR, "ingot_conductor_timer_last_success_timestamp_seconds",
-    "When periodic work ended well the last time, in seconds since the epoch.", "timer",
+    "When periodic work ended well the last time, or was begun, in seconds since the epoch.", "timer",
 )  # fmt: skip
 
 # Flows and their steps

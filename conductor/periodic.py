@@ -210,6 +210,7 @@ class TimerPool:
 
     def _guard(self, timer: Timer) -> Callable[[], None]:
         failures = metrics.TIMER_FAILURES.labels(timer.name)
+        metrics.TIMER_ENDED.labels(timer.name).set_to_current_time()  # one that never ends well is missed, too
 
         @periodics.periodic(spacing=timer.spacing, run_immediately=timer.immediately)
         def call() -> None:

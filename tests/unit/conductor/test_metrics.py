@@ -117,6 +117,12 @@ class TestState(conductor_case.ConductorCase):
 class TestTimers(conductor_case.ConductorCase):
     starts = False
 
+    def test_one_that_never_ends_well_has_a_time_to_compare_with(self) -> None:
+        pool = periodic.TimerPool([periodic.Timer("test_idle_timer", lambda: None, 3600)])
+        pool.stop()
+        labels = {"timer": "test_idle_timer"}
+        self.assertGreater(metric_values.read("ingot_conductor_timer_last_success_timestamp_seconds", **labels), 1e9)
+
     def test_their_calls_and_failures_are_counted(self) -> None:
         ends = [None, errors.ServiceUnavailable(what="The database", reason="away"), ValueError("a bug")]
         called = threading.Event()
