@@ -284,7 +284,7 @@ JOBS_WAITING = scraped_gauge(
 )
 WORKERS = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_workers",
-    "Threads that work on nodes: those at work, and all there may be. Nodes whose BMC is silent have the pool slow.",
+    "Threads that work on nodes: those at work, and all there may be; nodes whose BMC is silent have the pool slow.",
     "pool", "state",
 )  # fmt: skip
 QUEUE_SECONDS = histogram(

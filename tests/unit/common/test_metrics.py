@@ -21,6 +21,7 @@ FEW_VALUES = {
     "maintenance": "true and false",
     "method": "methods of HTTP, or of RPC",
     "outcome": "ends that something can have",
+    "pool": "pools of threads",
     "protocol": "protocols of BMCs",
     "provision_state": "provision states",
     "route": "routes of the API, with placeholders",
