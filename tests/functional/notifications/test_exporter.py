@@ -6,7 +6,6 @@ from typing import Any
 import fixtures
 import prometheus_client.parser
 import testtools
-from ironic_prometheus_exporter import messaging
 from oslo_config import cfg
 
 from ingot.common import clock, context
@@ -56,8 +55,8 @@ class ExporterTest(testtools.TestCase):
         conf.set_override("driver", ["prometheus_exporter"], broker.NOTIFICATIONS)
         conf.set_override("transport_url", "fake://", broker.NOTIFICATIONS)
         conf.set_override("send_sensor_data", True, group="sensor_data")
-        # Its driver also makes the option a required one of all processes that this one stands for.
-        self.addCleanup(cfg.CONF.unregister_opts, messaging.prometheus_opts, broker.NOTIFICATIONS)
+        # Its driver, once imported, also makes the option a required one of cfg.CONF, which other tests use.
+        self.addCleanup(cfg.CONF.unregister_opts, [cfg.StrOpt("location")], broker.NOTIFICATIONS)
         notifier = Notifier(conf, CONDUCTOR)
         notifier.tell_meters(context.RequestContext(), f"hardware.{driver}.metrics", message)
         notifier.close(60)
