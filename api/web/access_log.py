@@ -11,13 +11,13 @@ _LONGEST_PATH = 500  # characters
 
 
 def write(method: str, path: str, status: int, seconds: float, *, quiet: bool = False, **who: str | None) -> None:
-    """Write the line of a request into the access log, also of one that is refused, whatever server the API runs in.
+    """Write the line of a request, also of one that is refused.
 
     :param seconds: from its arrival to the beginning of its answer.
-    :param quiet: whether it is one of many that say nothing, unless it is refused.
+    :param quiet: whether it is one of many that say nothing.
     :param who: address, user and request id, as far as they are known.
     """
-    level = logging.DEBUG if quiet and status < 400 else logging.INFO
+    level = logging.DEBUG if quiet else logging.INFO
     if ACCESS.isEnabledFor(level):
         address, user, ident = (_quote(who.get(name) or "-") for name in ("address", "user", "request_id"))
         asked = _quote(method), _quote(path[:_LONGEST_PATH])
