@@ -52,6 +52,8 @@ class SensorReader:
         self._options = services.conf.sensor_data
         self._owns = owns
         self._latest: dict[str, _Read] = {}
+        self._begun: dict[str, float] = {}
+        """When the last reading of each machine began, by the monotonic clock."""
         self._running: set[str] = set()
         self._places = threading.BoundedSemaphore(self._options.workers)
         self._executor = futurist.ThreadPoolExecutor(max_workers=self._options.workers)
@@ -94,18 +96,24 @@ class SensorReader:
         ]
 
     def read(self, uuids: list[str], began: float) -> None:
-        """Begin to read machines, evenly over the interval; it returns when the last has begun."""
+        """Begin to read machines, evenly over the interval; it returns when the last has begun.
+
+        Those come first whose last reading is the oldest, so that no round leaves the same ones to the next.
+        """
         self._forget()
-        for number, uuid in enumerate(uuids):
+        self._begun = {uuid: self._begun.get(uuid, 0.0) for uuid in uuids}
+        for number, uuid in enumerate(sorted(uuids, key=self._begun.__getitem__)):
             due = began + number * self._options.interval / len(uuids)
             if self._stopped.wait(max(due - time.monotonic(), 0)):
                 return
             if uuid in self._running:
                 continue
             if not self._places.acquire(timeout=self._options.wait_timeout):
-                LOG.warning("%d machines are left to the next round: all workers read sensors", len(uuids) - number)
+                left = len(uuids) - number
+                LOG.warning("%d machines are left to the next round: all [sensor_data] workers read sensors", left)
                 return
             self._running.add(uuid)
+            self._begun[uuid] = time.monotonic()
             try:
                 self._executor.submit(self._read_one, uuid)
             except RuntimeError:  # the pool was shut down: the conductor stops

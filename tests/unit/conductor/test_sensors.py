@@ -130,6 +130,27 @@ class ReaderTest(conductor_case.ConductorCase):
         self.assertEqual(1, len(asked))
         self.assertEqual({}, self.shown())
 
+    def test_what_one_round_leaves_is_first_in_the_next(self) -> None:
+        self.conf.set_override("workers", 1, group="sensor_data")
+        reader = sensors.SensorReader(self.conductor.services, self.conductor.membership.owns)
+        self.addCleanup(reader.stop)
+        asked: list[str] = []
+
+        def note(task: Any) -> list[Sensor]:
+            asked.append(task.node.uuid)
+            return []
+
+        management: Any = self.conductor.services.hardware.interface("management", "fake")
+        management.get_sensors = note
+        self.addCleanup(lambda: vars(management).pop("get_sensors"))
+        for number in range(3):
+            self.node(name=f"rack-{number}")
+        first, *others = reader.list_nodes()
+        reader.read([first], 0.0)
+        reader.read([first, *others], 0.0)
+        conductor_case.eventually(lambda: len(asked) == 4, "all are read")
+        self.assertEqual([first, *others, first], asked)
+
     def test_what_is_old_is_not_shown(self) -> None:
         self.node()
         self.read()
