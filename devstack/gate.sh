@@ -240,7 +240,7 @@ make_environment "$GATE/venv" "$GATE_EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
 }
 export PATH=$GATE/venv/bin:$PATH
-if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients|upgrade|faults|monitoring), ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|moving|clients|upgrade|faults|monitoring), ]]; then
     python devstack/services.py install
 fi
 if [ -z "$only" ] || [[ ,$only, == *,functional,* ]]; then

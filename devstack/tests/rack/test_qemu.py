@@ -30,8 +30,8 @@ class QemuMachineTest(testtools.TestCase):
         variables.write_bytes(b"variables")
         path = f"{self.here}{os.pathsep}{os.environ['PATH']}"
         self.enterContext(mock.patch.dict(os.environ, {"PATH": path}))
-        self.enterContext(mock.patch.object(qemu_command, "UEFI_CODE", variables))
-        self.enterContext(mock.patch.object(qemu_command, "UEFI_VARIABLES", variables))
+        for firmware in ("UEFI_CODE", "UEFI_VARIABLES", "SECURE_CODE", "SECURE_VARIABLES"):
+            self.enterContext(mock.patch.object(qemu_command, firmware, variables))
         (self.here / "commands").touch()
         self.order({})
         config = RackConfig(

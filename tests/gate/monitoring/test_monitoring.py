@@ -130,8 +130,8 @@ class TestSite(testtools.TestCase):
                 if self.prometheus.query(expression) or panel["title"] in EMPTY:
                     continue
                 self.prometheus.eventually(functools.partial(self.prometheus.query, expression), panel["title"])
-        deployed = self.prometheus.query('sum(ingot_flows_total{flow="deploy",outcome="done"})')
-        self.assertEqual("1", deployed[0]["value"][1])
+        deployed = 'sum(ingot_flows_total{flow="deploy",outcome="done"}) == 1'
+        self.prometheus.eventually(functools.partial(self.prometheus.query, deployed), "the deployment is counted")
 
     def an_idle_node_is_overdue(self, uuid: str) -> None:
         self.prometheus.eventually(lambda: "IngotNodesOverdue" in self.prometheus.list_firing(), "a node is overdue")

@@ -98,7 +98,6 @@ THERE: tuple[Difference, ...] = (
         "nodes", ("power_state",), _is_gone, "The conductor's first reading says what it is: nothing is forced."
     ),
     Difference("nodes", ("provision_state",), _has_settled, "Steps of Ironic are not continued."),
-    Difference("nodes", ("inspection_started_at",), _is_gone, "An inspection of Ironic does not go on."),
     Difference("nodes", ("clean_step",), _has_no_step, "Steps of Ironic are not continued."),
     Difference("nodes", ("target_provision_state",), _was_under_way, "It is that of the new state."),
     Difference("nodes", ("last_error",), _was_under_way, "It says in which state the node was moved."),

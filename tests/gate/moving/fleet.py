@@ -58,8 +58,6 @@ def describe_node(number: int, chassis: Any) -> dict[str, Any]:
             **{"agent_secret_token": f"token-{number}", "agent_url": f"http://192.0.2.{number % 250}:9999"},
             **{"agent_version": "11.7.0", "agent_last_heartbeat": "2026-03-01T12:00:00.123456"},
         }
-    if state == states.INSPECTWAIT:
-        fields["inspection_started_at"] = MOMENT
     if state in (states.CLEANFAIL, states.SERVICEFAIL):
         fields |= {"maintenance": True, "fault": "clean failure", "maintenance_reason": "a step failed"}
     return {

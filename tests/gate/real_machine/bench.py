@@ -146,7 +146,7 @@ class Bench(fixtures.Fixture):
                 **self._deploy,
             },
             "conductor": {"force_power_state_during_sync": False},  # what is deployed switches itself off
-            "agent": {"command_timeout": 30},
+            "agent": {"command_timeout": 120},  # three emulated machines share two processors
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
             "service_catalog": {"endpoint_override": f"http://{HOST}:{self._agents_port}"},
         }
