@@ -261,7 +261,7 @@ class AgentClient:
                     _LONGEST_ANSWER,
                     body=body,
                     headers=self._headers | more,
-                    timeout=urllib3.Timeout(self._options.connect_timeout, self._options.command_timeout),
+                    timeout=urllib3.Timeout(connect=self._options.connect_timeout, read=self._options.command_timeout),
                 )
 
         try:

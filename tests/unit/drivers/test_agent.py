@@ -407,6 +407,20 @@ class SilenceTest(AgentTestCase):
         ears.accept()
         self.assertRaises(BlockingIOError, ears.accept)
 
+    def test_who_takes_longer_to_answer_than_to_be_connected_is_heard(self) -> None:
+        """Logs of a slow machine, or the steps of one with many disks, take many seconds."""
+        ears = self.mute("http")
+        self.subject.conf.set_override("connect_timeout", 1, "agent")
+
+        def answer() -> None:
+            with ears.accept()[0] as connection:
+                connection.recv(2**16)
+                time.sleep(1.2)
+                connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"commands": []}')
+
+        threading.Thread(target=answer, daemon=True).start()
+        self.assertEqual([], client.AgentClient(self.subject).commands())
+
     def test_who_hangs_up_on_a_kept_connection_is_asked_again_if_that_does_no_harm(self) -> None:
         ears = self.mute("http")
         complete = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"commands": []}'
