@@ -21,6 +21,11 @@ REDFISH: dict[str, tuple[type | None, str]] = {
         dict,
         "value {method} with a path as above: what is asked is done, and the connection is cut instead of an answer",
     ),
+    "redfish_held": (
+        dict,
+        "value {done} with method and path as above: what is asked is done, or not, and no answer comes until faults "
+        "are cleared; then the connection is cut",
+    ),
     "redfish_drips": (dict, "value {seconds}: answers come byte by byte, with this pause"),
     "redfish_slow_tasks": (dict, "value {seconds}: tasks that start from now on take this long"),
     "redfish_task_fails": (str, "tasks end in an exception with this message"),
@@ -79,6 +84,7 @@ _PARTS: dict[str, tuple[dict[str, type | tuple[type, ...]], ...]] = {
     "redfish_busy": tuple({"retry_after": int, **scope} for scope in _SCOPES),
     "redfish_error": tuple({"status": int, **scope} for scope in _SCOPES),
     "redfish_answer_lost": ({"method": str}, {"method": str, "path": str}),
+    "redfish_held": tuple({"done": bool, **scope} for scope in _SCOPES),
     "redfish_drips": ({"seconds": (int, float)},),
     "redfish_slow_tasks": ({"seconds": (int, float)},),
 }

@@ -117,10 +117,11 @@ def clean_step(
 
 
 def service_step(
-    priority: Priority = 0, abortable: bool = False, argsinfo: ArgsInfo | None = None, requires_ramdisk: bool = True
-) -> Callable[[Function], Function]:
+    priority: Priority = 0, abortable: bool = False, argsinfo: ArgsInfo | None = None, requires_ramdisk: bool = True,
+    idempotent: bool = False,
+) -> Callable[[Function], Function]:  # fmt: skip
     """Declare a method as a service step; see :class:`DeclaredStep`."""
-    return _declare("service", DeclaredStep(priority, abortable, argsinfo, requires_ramdisk, idempotent=False))
+    return _declare("service", DeclaredStep(priority, abortable, argsinfo, requires_ramdisk, idempotent))
 
 
 def verify_step(priority: Priority) -> Callable[[Function], Function]:

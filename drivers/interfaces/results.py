@@ -127,6 +127,17 @@ def restart_phases(task: Task) -> None:
     task.memory.pop(_PHASES, None)
 
 
+def save_progress(task: Task) -> Result:
+    """Have what is behind saved, as a phase: what follows is not to be done again by who repeats that.
+
+    Phases that are done in one call are saved together, when the step answers.
+    """
+    if "saved" in task.memory:
+        return DONE
+    task.memory["saved"] = True
+    return PollAfter(0.0)
+
+
 def has_begun(task: Task) -> bool:
     """Return whether :func:`run_phases` has begun in an earlier call of the step, or phase, that asks."""
     return _PHASES in task.memory

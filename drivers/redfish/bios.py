@@ -60,11 +60,18 @@ def _check(machine: connection.Machine, settings: object) -> Json:
     return {name: value for name, value in requested.items() if current.get(name) != value}
 
 
-def _submit(machine: connection.Machine, requested: Json) -> None:
-    """Have the machine take over settings at its next boot."""
+def _submit(machine: connection.Machine, requested: Json, known: list[str]) -> None:
+    """Have the machine take over settings at its next boot.
+
+    :param known: paths of the tasks that there were before. Some BMCs make a task of it, and refuse it a second time.
+    """
     path = _find_bios(machine)
     future = fields.part(machine.read(path), "@Redfish.Settings")
     place = fields.link(future, "SettingsObject") or path
+    if any(task not in known for task in tasks.list_paths(machine)):
+        pending = _current(machine.read(place))
+        if place != path and all(pending.get(name) == value for name, value in requested.items()):
+            return
     change: Json = {"Attributes": requested}
     if "OnReset" in fields.texts(future, "SupportedApplyTimes"):
         change["@Redfish.SettingsApplyTime"] = {"ApplyTime": "OnReset"}
@@ -87,7 +94,7 @@ def _list_missing(machine: connection.Machine, requested: Json) -> tuple[list[st
 class RedfishBIOS(RedfishInterface, BIOSInterface):
     """Steps reboot the machine themselves, and end when it has taken over what was set."""
 
-    @base.service_step(argsinfo=_SETTINGS, requires_ramdisk=False)
+    @base.service_step(argsinfo=_SETTINGS, requires_ramdisk=False, idempotent=True)
     @base.deploy_step(priority=0, argsinfo=_SETTINGS, idempotent=True)
     @base.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
     def apply_configuration(self, task: Task, settings: list[Json]) -> results.Result:
@@ -101,11 +108,11 @@ class RedfishBIOS(RedfishInterface, BIOSInterface):
             return results.DONE
 
         def submit(task: Task) -> None:
-            connection.call(task, lambda machine: _submit(machine, requested))
+            connection.call(task, lambda machine: _submit(machine, requested, memory["job"]["known"]))
 
         return self._restart(task, memory, submit, requested)
 
-    @base.service_step(requires_ramdisk=False)
+    @base.service_step(requires_ramdisk=False, idempotent=True)
     @base.deploy_step(priority=0, idempotent=True)
     @base.clean_step(priority=0, requires_ramdisk=False)
     def factory_reset(self, task: Task) -> results.Result:
@@ -114,10 +121,11 @@ class RedfishBIOS(RedfishInterface, BIOSInterface):
         return self._restart(task, memory, lambda task: connection.call(task, _reset), {})
 
     def _restart(self, task: Task, memory: Json, submit: results.Phase, requested: Json) -> results.Result:
-        """Run the phases that every change has."""
+        """Run the phases that every change has, when it is saved what there was before."""
+        note = partial(tasks.note_known, kept=memory.setdefault("job", {}))
         return results.run_phases(
             task,
-            submit,
+            lambda task: results.run_phases(task, note, submit),
             reboot.reboot,
             partial(self._await, requested=requested),
             partial(reboot.restore_power, memory=memory),

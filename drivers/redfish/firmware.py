@@ -124,10 +124,16 @@ def _find_version(task: Task, component: str) -> str | None:
     return next((str(one["current_version"]) for one in found if one["component"] == component), None)
 
 
+def _is_updated(machine: connection.Machine, component: str, kept: Json) -> bool:
+    """Return whether another version runs than before, though the BMC knows of no update anymore, or keeps no tasks."""
+    found = (one["current_version"] for one in _read_components(machine) if one["component"] == component)
+    return bool(next(found, kept["version"]) != kept["version"])
+
+
 class RedfishFirmware(RedfishInterface, FirmwareInterface):
     """Updates are made one after the other; the machine reboots for those that are not of the BMC."""
 
-    @base.service_step(argsinfo=_UPDATES, requires_ramdisk=False)
+    @base.service_step(argsinfo=_UPDATES, requires_ramdisk=False, idempotent=True)
     @base.deploy_step(priority=0, argsinfo=_UPDATES, idempotent=True)
     @base.clean_step(priority=0, argsinfo=_UPDATES, requires_ramdisk=False)
     def update(self, task: Task, settings: list[Json]) -> results.Result:
@@ -135,16 +141,16 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
         reboot.note_power(task, memory)
         if "updates" not in memory:
             found = connection.call(task, _read_components, _FACTOR)
-            versions = {one["component"]: one["current_version"] for one in found}
-            updates = _parse(settings, list(versions))
-            memory["updates"] = [{**one, "job": {"version": versions[one["component"]]}} for one in updates]
+            updates = _parse(settings, [one["component"] for one in found])
+            memory["updates"] = [{**one, "job": {}} for one in updates]
         phases = [partial(self._update_one, update=update) for update in memory["updates"]]
         return results.run_phases(task, *phases, partial(reboot.restore_power, memory=memory))
 
     def _update_one(self, task: Task, update: Json) -> results.Result:
         component = update["component"]
         send = partial(_send, component=component, url=update["url"])
-        job = tasks.Job(f"update of {component}", send, update["job"])
+        is_done = partial(_is_updated, component=component, kept=update["job"])
+        job = tasks.Job(f"update of {component}", send, update["job"], is_done)
         limit = self.conf.redfish.firmware_update_overall_timeout
         follow = partial(job.follow, limit=limit, option=_OPTION)
         if component == "bmc":
@@ -153,12 +159,18 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
             ending = (partial(_pause, seconds=update.get("wait", 0)), reboot.reboot, follow)
         return results.run_phases(
             task,
-            job.note,
+            partial(self._note, job=job, component=component),
             job.start,
             partial(follow, until_boot=component != "bmc"),
             *ending,
             partial(self._settle, update=update),
         )
+
+    def _note(self, task: Task, job: tasks.Job, component: str) -> results.Result:
+        """Note what is there before the update: by tasks or version it shows later whether it was requested."""
+        if "known" not in job.kept:
+            job.kept["version"] = _find_version(task, component)
+        return job.note(task)
 
     def _settle(self, task: Task, update: Json) -> results.Result:
         """Wait until the BMC shows the version that runs, and keep it.

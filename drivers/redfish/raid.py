@@ -63,7 +63,7 @@ class RedfishRAID(RedfishInterface, RAIDInterface):
             allowed = "The name of a controller: raid_interface agent builds software RAID."
             raise errors.Invalid(field=f"{where}.controller", value="software", allowed=allowed)
 
-    @base.service_step(argsinfo=_APPLY, requires_ramdisk=False)
+    @base.service_step(argsinfo=_APPLY, requires_ramdisk=False, idempotent=True)
     @base.deploy_step(priority=0, argsinfo=_APPLY, idempotent=True)
     def apply_configuration(
         self, task: Task, raid_config: Json, create_root_volume: bool = True, create_nonroot_volumes: bool = True,
@@ -72,7 +72,7 @@ class RedfishRAID(RedfishInterface, RAIDInterface):
         """Build the arrays of an argument."""
         return self._configure(task, raid_config, (create_root_volume, create_nonroot_volumes), delete_existing)
 
-    @base.service_step(argsinfo=_CHOICES, requires_ramdisk=False)
+    @base.service_step(argsinfo=_CHOICES, requires_ramdisk=False, idempotent=True)
     @base.clean_step(priority=0, argsinfo=_CHOICES, requires_ramdisk=False)
     def create_configuration(
         self, task: Task, create_root_volume: bool = True, create_nonroot_volumes: bool = True,
@@ -82,7 +82,7 @@ class RedfishRAID(RedfishInterface, RAIDInterface):
         config = task.node.target_raid_config
         return self._configure(task, config, (create_root_volume, create_nonroot_volumes), delete_existing)
 
-    @base.service_step(requires_ramdisk=False)
+    @base.service_step(requires_ramdisk=False, idempotent=True)
     @base.clean_step(priority=0, requires_ramdisk=False)
     def delete_configuration(self, task: Task) -> results.Result:
         """Delete all arrays."""

@@ -7,11 +7,15 @@ from ingot.drivers.interfaces.task import Task
 
 
 def reboot(task: Task) -> results.Result:
-    """Restart the machine, as a phase; if the agent ran, another one does afterwards."""
+    """Restart the machine, as a phase; if the agent ran, another one does afterwards.
+
+    That the machine is off is saved before it starts. Otherwise, when a conductor dies as it has started the machine,
+    the next one would cut the power of firmware that is at work.
+    """
     if "in_agent" not in task.memory:
         task.memory["in_agent"] = session.is_alive(task)
-    plain = (power_control.power_off, power_control.power_on)
-    return results.run_phases(task, *(booting.REBOOT if task.memory["in_agent"] else plain))
+    off, *on = booting.REBOOT if task.memory["in_agent"] else (power_control.power_off, power_control.power_on)
+    return results.run_phases(task, off, results.save_progress, *on)
 
 
 def note_power(task: Task, memory: dict[str, object]) -> None:

@@ -89,13 +89,24 @@ def find_list(machine: connection.Machine) -> str | None:
     return fields.link(machine.read_optional(service), "Tasks") if service else None
 
 
+def note_known(task: Task, kept: Json) -> results.Result:
+    """Note which tasks there are, as a phase: saved before a request is sent, that shows whether it was.
+
+    :param kept: part of the step's memory, which gets their paths as ``known``.
+    """
+    if "known" in kept:
+        return results.DONE
+    kept["known"] = connection.call(task, list_paths)
+    return results.PollAfter(0.0, waits_for=Wait.HARDWARE)
+
+
 class Job(NamedTuple):
     """One piece of work of a BMC.
 
     :param what: how messages name it.
     :param send: requests it, and returns the answer.
     :param kept: part of the step's memory for it alone, which outlasts the phases.
-    :param is_done: whether the work shows to be done already, though no task is known for it.
+    :param is_done: whether the work shows to be done already, though no task is known for it. Reads some documents.
     """
 
     what: str
@@ -104,22 +115,19 @@ class Job(NamedTuple):
     is_done: Callable[[connection.Machine], bool] = lambda machine: False
 
     def note(self, task: Task) -> results.Result:
-        """Note which tasks there are, as a phase: saved before the request is sent, that shows whether it was."""
-        if "known" in self.kept:
-            return results.DONE
-        self.kept["known"] = connection.call(task, list_paths)
-        return results.PollAfter(0.0, waits_for=Wait.HARDWARE)
+        """Note which tasks there are, as a phase; see :func:`note_known`."""
+        return note_known(task, self.kept)
 
     def start(self, task: Task) -> None:
         """Request the work, as a phase, unless an earlier call of the phase has done so."""
 
         def request(machine: connection.Machine) -> str | None:
-            if self.is_done(machine):
-                return None
             new = [path for path in list_paths(machine) if path not in self.kept["known"]]
-            return new[-1] if new else find_place(self.send(machine))
+            if new:
+                return new[-1]
+            return None if self.is_done(machine) else find_place(self.send(machine))
 
-        self.kept["place"] = connection.call(task, request, factor=2)
+        self.kept["place"] = connection.call(task, request, factor=3)
         self.kept["began"] = time.time()
 
     def follow(self, task: Task, limit: float, option: str, until_boot: bool = False) -> results.Result:

@@ -1,9 +1,11 @@
 """BIOS settings of a system: what is in force, what waits for the next boot, and the way back to the defaults."""
 
+from functools import partial
 from typing import Any
 
 from ingot.rack.http_server import Response
 from ingot.rack.redfish import attributes
+from ingot.rack.redfish.board import Board
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import Call, Document, Route, link, of_type, resource
 from ingot.rack.redfish.service import etag
@@ -66,12 +68,18 @@ def _set(call: Call) -> Response | None:
         raise RedfishError("ApplyTimeNotSupported", apply_time)
     attributes.check(settings)
     board.state["bios_pending"] |= settings
-    board.state["bios_waits"] = board.vendor.bios_needs_apply_time and apply_time is None
+    board.state["bios_waits"] = board.vendor.bios_needs_apply_time
     board.save()
     board.machine.log(f"BIOS settings for the next boot: {', '.join(settings)}")
     if board.vendor.bios_needs_apply_time and apply_time:
-        return answer_with(board, board.tasks.start("Configure: BIOS.Setup.1-1", lambda: None, at_boot=True))
+        return answer_with(board, board.tasks.start("Configure: BIOS.Setup.1-1", partial(_apply, board), at_boot=True))
     return None
+
+
+def _apply(board: Board) -> None:
+    board.state["bios_waits"] = False
+    attributes.apply(board)
+    board.save()
 
 
 def _reset(call: Call) -> None:

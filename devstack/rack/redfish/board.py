@@ -135,9 +135,11 @@ class Board:
     def _note_power(self, on: bool) -> None:
         if on:
             self._boot()
-        elif self._starts_again:
-            self._starts_again = False
-            asyncio.get_running_loop().call_soon(self.machine.power, "on")
+        else:
+            self.tasks.cut()
+            if self._starts_again:
+                self._starts_again = False
+                asyncio.get_running_loop().call_soon(self.machine.power, "on")
         for send in self.on_event:
             send("PowerState", "On" if on else "Off")
 

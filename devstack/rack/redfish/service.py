@@ -83,12 +83,14 @@ class Service:
         board = self._board_of(request.path)
         try:
             if board is not None:
+                await _hold(board, request, done=False)
                 _misbehave(board, request)
             answer = self._answer(request, board)
         except RedfishError as error:
             answer = error.response()
         answer.headers.setdefault("OData-Version", "4.0")
         if board is not None:
+            await _hold(board, request, done=True)
             _spoil(board, request, answer)
         return answer
 
@@ -198,6 +200,17 @@ def etag(document: Document) -> str:
     lasting = {name: value for name, value in document.items() if name not in _VOLATILE}
     digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
     return f'"{digest[:16]}"'
+
+
+async def _hold(board: Board, request: Request, done: bool) -> None:
+    """Keep a request, before or after it is done, if a fault says so, until one is cleared. :raises CutOff: then."""
+    faults = board.machine.faults
+    held = faults.value("redfish_held")
+    if held is None or held["done"] != done or not faults.take_request("redfish_held", request.method, request.path):
+        return
+    board.machine.log(f"{request.method} {request.path} is held, {'done' if done else 'not done'}")
+    await faults.wait_until_cleared()
+    raise CutOff
 
 
 def _misbehave(board: Board, request: Request) -> None:

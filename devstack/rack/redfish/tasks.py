@@ -31,6 +31,7 @@ class Task:
     """One task.
 
     :ivar seconds: how long it runs once it runs.
+    :ivar at_boot: whether the machine's firmware does it, so that it fails without power.
     :ivar prepare: what it does first; it may raise WorkFailed.
     :ivar work: what it does at its end; likewise.
     """
@@ -40,6 +41,7 @@ class Task:
     seconds: float
     work: Callable[[], None]
     prepare: Callable[[], Awaitable[None]] | None = None
+    at_boot: bool = False
     state: str = "New"
     begun: float = 0.0
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
@@ -91,7 +93,7 @@ class Tasks:
         lasts = float(ordered["seconds"]) if ordered else usual
         if faults.strike("redfish_task_stuck"):
             lasts = _NEVER
-        task = Task(f"{self._board.vendor.task_prefix}{next(_numbers):012d}", name, lasts, work, prepare)
+        task = Task(f"{self._board.vendor.task_prefix}{next(_numbers):012d}", name, lasts, work, prepare, at_boot)
         self.all[task.id] = task
         self._board.machine.log(f"task {task.id}: {name}")
         if at_boot:
@@ -103,6 +105,12 @@ class Tasks:
 
     def busy(self) -> bool:
         return any(task.state == "Running" for task in self.all.values())
+
+    def cut(self) -> None:
+        """End what the machine's firmware is at work on, as its power goes."""
+        for task in self.all.values():
+            if task.at_boot and task.state == "Running":
+                self._end(task, WorkFailed("The power was cut while the machine's firmware was at work on it."))
 
     def delete(self, name: str) -> bool:
         """Cancel a task if it runs or waits, and forget it; False: there is none of this name."""
@@ -133,7 +141,8 @@ class Tasks:
         try:
             await prepare()
         except WorkFailed as error:
-            task.end("Exception", build_message("OperationFailed", error))
+            if task.running:
+                self._end(task, error)
             return
         if task.running and task.seconds != _NEVER:
             task.timer = asyncio.get_running_loop().call_later(task.seconds, self._finish, task)
@@ -145,9 +154,15 @@ class Tasks:
                 raise WorkFailed(failure)
             task.work()
         except WorkFailed as error:
-            task.end("Exception", build_message("OperationFailed", error))
+            self._end(task, error)
         else:
+            self._end(task)
+
+    def _end(self, task: Task, error: WorkFailed | None = None) -> None:
+        if error is None:
             task.end("Completed", build_message("Success"))
+        else:
+            task.end("Exception", build_message("OperationFailed", error))
         self._board.machine.log(f"task {task.id}: {task.state}")
         for send in self._board.on_event:
             send("TaskState", task.state)

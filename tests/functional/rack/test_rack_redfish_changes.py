@@ -137,6 +137,18 @@ class VolumeTest(RedfishTest):
         monitor.wait(PATIENCE_S)
         self.assertEqual((), self.volumes().members_identities)
 
+    def test_power_that_is_cut_ends_what_the_firmware_is_at_work_on(self) -> None:
+        self.order("redfish_slow_tasks", {"seconds": 30}, times=1)
+        monitor = self.volumes().create({"RAIDType": "RAID1"}, apply_time=ON_RESET)
+        self.restart()
+        self.assertTrue(monitor.check_is_processing)
+        self.restart()
+        monitor.wait(PATIENCE_S)
+        task = monitor.get_task()
+        self.assertEqual(sushy.TASK_STATE_EXCEPTION, task.task_state)
+        self.assertIn("power was cut", task.messages[0].message)
+        self.assertEqual((), self.volumes().members_identities)
+
     def test_a_fault_makes_tasks_slow_or_fail(self) -> None:
         self.order("redfish_slow_tasks", {"seconds": 0.5}, times=1)
         self.volumes().create({"RAIDType": "RAID1"}, apply_time=IMMEDIATE)  # sushy waits for it

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import time
+from concurrent import futures
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -45,6 +46,20 @@ class FaultTest(RedfishTest):
         self.order("redfish_answer_lost", {"method": "POST", "path": "Reset"}, times=1)
         self.assertRaises(sushy.exceptions.ConnectionError, self.system().reset_system, sushy.RESET_TYPE_ON)
         self.assertEqual("on", self.rack.control.machine(self.name)["power"])
+
+    def test_a_request_that_is_held(self) -> None:
+        for times, (done, power) in enumerate(((False, "off"), (True, "on")), start=1):
+            self.order("redfish_held", {"method": "POST", "path": "Reset", "done": done}, times=1)
+            with futures.ThreadPoolExecutor() as pool:
+                asked = pool.submit(self.system().reset_system, sushy.RESET_TYPE_ON)
+                self.eventually(lambda times=times: self.count_held() == times, "request that is held")
+                self.assertFalse(asked.done())
+                self.rack.control.clear_faults(self.name)
+                self.assertIsInstance(asked.exception(PATIENCE_S), sushy.exceptions.ConnectionError)
+            self.assertEqual(power, self.rack.control.machine(self.name)["power"])
+
+    def count_held(self) -> int:
+        return sum("is held" in line for line in self.rack.control.log(self.name))
 
     def test_silence(self) -> None:
         for fault in ("redfish_silent", "bmc_silent"):
@@ -217,8 +232,12 @@ class VendorTest(RedfishTest):
         self.assertEqual("Enabled", bios.attributes["ProcTurboMode"])
         bios.set_attribute("ProcTurboMode", "Disabled", sushy.ApplyTime.ON_RESET)
         self.restart()
-        bios.refresh(force=True)
-        self.assertEqual("Disabled", bios.attributes["ProcTurboMode"])
+
+        def is_set() -> bool:
+            bios.refresh(force=True)
+            return bool(bios.attributes["ProcTurboMode"] == "Disabled")
+
+        self.eventually(is_set, "setting that the job has made")
 
     def test_a_dell_refuses_power_on_of_a_machine_that_is_on(self) -> None:
         system = self.vendor(1)

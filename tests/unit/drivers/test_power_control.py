@@ -1,11 +1,14 @@
 """Power is level-triggered: each call looks, and nothing waits."""
 
+import copy
+import itertools
 from typing import Any
 from unittest import mock
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.power import PowerInterface
+from ingot.drivers.redfish import reboot
 from tests.unit.drivers import fakes
 
 
@@ -170,3 +173,26 @@ class FakeFlowTest(fakes.DriverTestCase):
         for target in task.driver.power.get_supported_power_states(task):
             self.assertEqual(results.DONE, power_control.change(task, target))
         self.assertEqual(states.POWER_ON, task.node.power_state)
+
+
+class RebootTest(fakes.DriverTestCase):
+    def test_no_power_is_cut_twice_when_no_conductor_lives_to_save_a_call(self) -> None:
+        for before, sent in (
+            (states.POWER_OFF, [states.POWER_ON]),
+            (states.POWER_ON, [states.POWER_OFF, states.POWER_ON]),
+        ):
+            for looks in (0, 2):
+                with self.subTest(before, looks=looks):
+                    task = self.task()
+                    power = task.driver.power = SlowPower(task.conf, "slow")
+                    power.state, power.looks_needed = before, looks
+                    answer: results.Result = results.HOLD
+                    for _call in range(20):
+                        saved = copy.deepcopy(task.memory)
+                        reboot.reboot(task)  # its conductor dies; the next one has what was saved
+                        task.memory = saved
+                        answer = reboot.reboot(task)
+                        if answer == results.DONE:
+                            break
+                    changes = [target for target, _ in itertools.groupby(power.targets)]  # what is so already stays so
+                    self.assertEqual((results.DONE, sent), (answer, changes))

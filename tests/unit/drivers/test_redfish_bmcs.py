@@ -1,10 +1,12 @@
 """BMCs that are busy, slow, forgetful or hostile: what an operation makes of them, and how long it takes."""
 
+import copy
 import pathlib
 import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import fixtures
@@ -324,6 +326,73 @@ class StepTest(RedfishTest):
             self.assertRaises(errors.HardwareUnreachable, task.driver.bios.apply_configuration, task, settings)
         task.driver.bios.apply_configuration(task, settings)
         self.assertIs(True, task.memory.get("was_off"))
+
+    def kill_each_call(self, task: fakes.MemoryTask, call: Callable[[], Any]) -> None:
+        """Call a step to its end, each time by a conductor that dies before it saves, and by the next one."""
+        for _ in range(20):
+            saved = copy.deepcopy(task.memory)
+            call()
+            task.memory = saved
+            if call() == results.DONE:
+                return
+        self.fail("it does not end")  # type: ignore[arg-type]
+
+    def test_settings_that_a_dead_conductor_has_set_are_not_set_again_where_that_is_a_job(self) -> None:
+        bios, jobs = f"{SYSTEM}/Bios", "/redfish/v1/TaskService/Tasks"
+        for state in ("On", "Off"):
+            with self.subTest(state):
+                bmc = self.start(Bios={"@odata.id": bios}, PowerState=state)
+                current, members = {"Speed": "Low"}, list[dict[str, str]]()
+                bmc.documents |= {
+                    bios: {"@odata.id": bios, "Attributes": current, "@Redfish.Settings": {
+                        "SettingsObject": {"@odata.id": f"{bios}/Settings"}, "SupportedApplyTimes": ["OnReset"]}},
+                    f"{bios}/Settings": {"@odata.id": f"{bios}/Settings", "Attributes": {}},
+                    "/redfish/v1/TaskService": {"Tasks": {"@odata.id": jobs}},
+                    jobs: {"Members": members},
+                }  # fmt: skip
+                root = {**bmc.root(), "Tasks": {"@odata.id": "/redfish/v1/TaskService"}}
+                bmc.documents["/redfish/v1/"] = root
+                task = self.node(bmc)
+
+                def call(bmc: Any = bmc, members: Any = members, current: Any = current, task: Any = task) -> Any:
+                    if bmc.resets[-1:] == ["On"]:
+                        current["Speed"] = "High"
+                    answer = task.driver.bios.apply_configuration(task, [{"name": "Speed", "value": "High"}])
+                    if bmc.count("PATCH", f"{bios}/Settings") and not members:
+                        members.append({"@odata.id": f"{jobs}/1"})
+                    return answer
+
+                self.kill_each_call(task, call)
+                self.assertEqual(1, bmc.count("PATCH", f"{bios}/Settings"))
+                resets = ["On", "ForceOff"] if state == "Off" else ["ForceOff", "On"]
+                self.assertEqual((resets, state), (bmc.resets, bmc.system["PowerState"]))
+
+    def test_an_update_is_not_requested_again_when_its_answer_was_lost_and_the_new_version_runs(self) -> None:
+        service, manager = "/redfish/v1/UpdateService", "/redfish/v1/Managers/1"
+        action = f"{service}/Actions/UpdateService.SimpleUpdate"
+        settings = [{"component": "bmc", "url": "http://files.example.org/bmc.bin"}] * 2
+        for shows, requests in ((True, 2), (False, 4)):  # of two updates
+            with self.subTest(shows):
+                bmc = self.start(Links={"ManagedBy": [{"@odata.id": manager}]})
+                bmc.documents |= {
+                    "/redfish/v1/": {**bmc.root(), "UpdateService": {"@odata.id": service}},
+                    manager: {"@odata.id": manager, "Id": "1", "FirmwareVersion": "1"},
+                    service: {"@odata.id": service, "Actions": {"#UpdateService.SimpleUpdate": {"target": action}}},
+                }
+                bmc.order("POST", action, *[Fault(served=True, closes=True), Fault(served=True, content=b"{}")] * 2)
+                task = self.node(bmc)
+                with fixtures.MonkeyPatch("ingot.drivers.redfish.firmware._FAREWELL", 0.0):
+                    for _ in range(20):
+                        sent = bmc.count("POST", action)
+                        try:
+                            answer = task.driver.firmware.update(task, settings)
+                        except errors.HardwareUnreachable:
+                            answer = None
+                        if shows and bmc.count("POST", action) > sent:
+                            bmc.documents[manager]["FirmwareVersion"] += "1"
+                        if answer == results.DONE:
+                            break
+                self.assertEqual((results.DONE, requests), (answer, bmc.count("POST", action)))
 
     def test_the_tasks_of_a_bmc_may_come_in_pages(self) -> None:
         place = "/redfish/v1/TaskService/Tasks"

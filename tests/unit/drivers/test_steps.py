@@ -9,6 +9,9 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces import arguments, base
 from ingot.drivers.interfaces.management import ManagementInterface
+from ingot.drivers.redfish.bios import RedfishBIOS
+from ingot.drivers.redfish.firmware import RedfishFirmware
+from ingot.drivers.redfish.raid import RedfishRAID
 from tests.unit.drivers import fakes
 
 
@@ -17,6 +20,14 @@ class _Management(ManagementInterface):
     def scrub(self, task: object) -> None:
         """Scrub, with a priority that the operator sets."""
 
+    @base.service_step(idempotent=True)
+    def polish(self, task: object) -> None:
+        """Polish; twice does no harm."""
+
+    @base.service_step()
+    def sand(self, task: object) -> None:
+        """Sand."""
+
 
 class TestDeclarations(testtools.TestCase):
     def test_an_operators_option_gives_the_priority(self) -> None:
@@ -24,6 +35,17 @@ class TestDeclarations(testtools.TestCase):
             conf = fakes.configuration(deploy__erase_devices_priority=configured)
             (step,) = _Management(conf, "test").declared_steps("clean")
             self.assertEqual(("scrub", expected), (step["step"], step["priority"]))
+
+    def test_service_steps_are_repeated_if_they_say_so(self) -> None:
+        steps = _Management(fakes.configuration(), "test").declared_steps("service")
+        self.assertEqual({"polish": True, "sand": False}, {step["step"]: step["idempotent"] for step in steps})
+
+    def test_steps_of_redfish_are_repeated_in_each_kind_of_flow(self) -> None:
+        conf = fakes.configuration()
+        for interface in (RedfishBIOS(conf, "redfish"), RedfishFirmware(conf, "redfish"), RedfishRAID(conf, "redfish")):
+            for kind in ("clean", "deploy", "service"):
+                steps = interface.declared_steps(kind)
+                self.assertEqual([True] * len(steps), [step["idempotent"] for step in steps], (interface, kind))
 
     def test_wrong_declarations_are_refused_where_they_are_made(self) -> None:
         for priority in (-1, True):
