@@ -33,6 +33,20 @@ class OutOfBandContract(ContractTest):
         self.assertEqual([2 * 1024**3] * 6, [disk["size"] for disk in found["disks"]])
         self.assertEqual(1, self.task.node.properties["local_gb"])
         self.assertTrue(found["system_vendor"]["serial_number"])
+        self.assertTrue(found["system_vendor"]["sku"])
+
+    def test_the_switch_at_a_port_is_named(self) -> None:
+        self.finish(lambda task: task.driver.inspect.inspect_hardware(task))
+        heard = self.task.found[1]["parsed_lldp"]
+        first = self.bench.macs()[0]
+        self.assertRegex(heard[first].pop("switch_port_id"), r"^Ethernet\d+/1$")
+        expected = {
+            "switch_chassis_id": "02:00:00:00:00:01",
+            "switch_system_name": "rack-switch",
+            "switch_system_description": "Switch of the virtual rack",
+            "switch_port_management_vlan_id": 7,
+        }
+        self.assertEqual({first: expected}, heard)
 
     def test_a_reading_bears_what_passes(self) -> None:
         self.assert_borne(lambda: self.finish(lambda task: task.driver.inspect.inspect_hardware(task)))

@@ -25,6 +25,8 @@ _LLDP = {
     "SystemDescription": "switch_system_description",
 }
 
+_VLANS = range(1, 4095)  # others stand for none
+
 _LINKED = ("LinkUp", "Up")
 _ABSENT = ("Absent", "Disabled")
 
@@ -136,6 +138,15 @@ def _read_boot(machine: connection.Machine) -> Json:
     return {"current_boot_mode": name} if name else {}
 
 
+def _read_switch(heard: Json) -> Json:
+    """Return what one port has heard, by the names that the hook ``parse-lldp`` gives it."""
+    facts: Json = {name: said for key, name in _LLDP.items() if (said := fields.text(heard, key))}
+    network = fields.integer(heard, "ManagementVlanId")
+    if facts and network in _VLANS:
+        facts["switch_port_management_vlan_id"] = network
+    return facts
+
+
 def _read_lldp(machine: connection.Machine, system: Json) -> Json:
     """Return what switches say of themselves at the ports of network adapters, by MAC address, else by port."""
     found: Json = {}
@@ -145,7 +156,7 @@ def _read_lldp(machine: connection.Machine, system: Json) -> Json:
             for port in _list(machine, adapter, part):
                 ethernet = fields.part(port, "Ethernet")
                 heard = fields.part(ethernet, "LLDPReceive")
-                facts = {name: said for key, name in _LLDP.items() if (said := fields.text(heard, key))}
+                facts = _read_switch(heard)
                 macs = fields.texts(ethernet, "AssociatedMACAddresses")
                 names = [*macs, *fields.texts(port, "AssociatedNetworkAddresses"), fields.text(port, "Id")]
                 if facts and names[0]:

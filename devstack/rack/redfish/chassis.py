@@ -212,6 +212,7 @@ def _port(call: Call) -> Document:
         "SystemDescription": "Switch of the virtual rack",
         "SystemCapabilities": ["Bridge", "Router"],
         "ManagementAddressIPv4": "192.0.2.254",
+        "ManagementVlanId": 7,
     }
     return resource(
         call.path,
