@@ -29,6 +29,7 @@ class Bench(fixtures.Fixture):
     :cvar password: key of driver_info with the BMC's password.
     :cvar vendor_arguments: arguments with which vendor methods of the driver's own work, by method.
     :cvar missing: boot devices that the interface knows and the machine has not.
+    :cvar own_drives: what another client calls a drive in the machine, by the device, where a virtual one differs.
     :cvar cd_drives: how many virtual CD drives it has.
     """
 
@@ -40,6 +41,7 @@ class Bench(fixtures.Fixture):
     password: ClassVar[str] = ""
     vendor_arguments: ClassVar[dict[str, dict[str, Any]]] = {}
     missing: ClassVar[tuple[str, ...]] = ()
+    own_drives: ClassVar[dict[str, str]] = {}
     cd_drives: ClassVar[int] = 1
 
     def _setUp(self) -> None:

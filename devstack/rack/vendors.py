@@ -4,6 +4,7 @@
 works with all of them works with most machines.
 """
 
+import dataclasses
 from dataclasses import dataclass, field
 
 RESET_TYPES = (
@@ -39,6 +40,7 @@ class Drive:
 
 CD = Drive(("CD", "DVD"), "cd")
 STICK = Drive(("Floppy", "USBStick"), "usb")
+SLOT = Drive(("CD", "DVD", "USBStick"), "cd")
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,11 @@ class Vendor:
     """A maker's habits.
 
     :param ids: of system, manager and chassis on a face of one machine; empty: the machine's UUID.
+    :param manager_model: of the BMC.
     :param oem: its name in ``Oem`` and in the service root.
     :param drives: virtual drives by their id.
     :param media_at: whose drives they are: ``manager``, ``system`` or both.
+    :param media_slot: the only drive that takes images; None: each does.
     :param media_by_patch: media are inserted and ejected by PATCH, there are no actions.
     :param media_refuses: properties of InsertMedia that are an error.
     :param media_requires: properties of InsertMedia without which it is an error.
@@ -56,6 +60,7 @@ class Vendor:
     :param insert_over: whether an image can be inserted where there is one already.
     :param eject_empty: whether an empty drive can be ejected.
     :param boot_targets: device of the rack by the name of the boot target.
+    :param shown_as: boot target that is shown for a device of the rack that no target chooses.
     :param boot_frequencies: what BootSourceOverrideEnabled can be.
     :param boot_needs_frequency: a target without BootSourceOverrideEnabled is an error.
     :param boot_in_settings: boot overrides are changed in a settings resource.
@@ -72,10 +77,12 @@ class Vendor:
 
     manufacturer: str = "Ingot"
     model: str = "rack"
+    manager_model: str = "rack"
     oem: str | None = None
     ids: tuple[str, str, str] | None = None
     drives: dict[str, Drive] = field(default_factory=lambda: {"Cd": CD, "Floppy": STICK})
     media_at: tuple[str, ...] = ("manager", "system")
+    media_slot: str | None = None
     media_by_patch: bool = False
     media_refuses: tuple[str, ...] = ()
     media_requires: tuple[str, ...] = ()
@@ -84,6 +91,7 @@ class Vendor:
     eject_empty: bool = True
     reset_types: tuple[str, ...] = RESET_TYPES
     boot_targets: dict[str, str] = field(default_factory=lambda: dict(BOOT_TARGETS))
+    shown_as: dict[str, str] = field(default_factory=dict)
     boot_frequencies: tuple[str, ...] = ("Disabled", "Once", "Continuous")
     boot_needs_frequency: bool = False
     boot_in_settings: bool = False
@@ -114,9 +122,11 @@ VENDORS = {
         volume_times=("OnReset",),
     ),
     # Work is a job with an id of its own; BIOS settings and updates wait for a job; an occupied drive refuses an image.
+    # Cd is a drive in the machine: a virtual one is chosen by a configuration that the BMC imports.
     "dell": Vendor(
         manufacturer="Dell Inc.",
         model="PowerEdge R650",
+        manager_model="15G Monolithic",
         oem="Dell",
         ids=("System.Embedded.1", "iDRAC.Embedded.1", "System.Embedded.1"),
         drives={"CD": CD, "RemovableDisk": STICK},
@@ -127,6 +137,8 @@ VENDORS = {
             "On", "ForceOff", "ForceRestart", "GracefulRestart", "GracefulShutdown", "PushPowerButton", "Nmi",
             "PowerCycle",
         ),
+        boot_targets={**BOOT_TARGETS, "Cd": "optical"},
+        shown_as={"cdrom": "Cd"},
         bios_needs_apply_time=True,
         task_location="task",
         task_retry_after=1,
@@ -175,3 +187,12 @@ VENDORS = {
         boot_in_settings=True,
     ),
 }  # fmt: skip
+# An iDRAC 10: drives are the system's, can be anything, and only the first takes an image.
+VENDORS["idrac10"] = dataclasses.replace(
+    VENDORS["dell"],
+    model="PowerEdge R670",
+    manager_model="17G Monolithic",
+    drives={"2": SLOT, "1": SLOT},
+    media_at=("system",),
+    media_slot="1",
+)

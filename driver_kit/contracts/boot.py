@@ -45,6 +45,8 @@ class BootContract(EachCase):
                 if boot.name != "fake":
                     expected = {"boot_device": _DEVICES.get(boot.name, "pxe"), "persistent": False}
                     self.assertEqual(expected, management.get_boot_device(task), boot.name)
+                    if (seen := self.bench.seen_boot_device()) is not None:
+                        self.assertEqual(tuple(expected.values()), seen, boot.name)
                     self.assertEqual("ramdisk", task.node.boot_config["target"])
             for _again in range(2):
                 boot.clean_up_ramdisk(task)

@@ -9,7 +9,7 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces import boot
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import connection
+from ingot.drivers.redfish import connection, dell, virtual_media
 
 LOG = log.getLogger(__name__)
 
@@ -21,6 +21,9 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "uefihttp": ("UefiHttp",),
 }
 """Name -> values of BootSourceOverrideTarget, the best first."""
+
+VIRTUAL = "cdrom"
+"""The device that may be a virtual drive; with Dell it is one while an image is in it."""
 
 _NAMES = {target: name for name, targets in TARGETS.items() for target in targets}
 
@@ -38,11 +41,13 @@ class _Quirk(NamedTuple):
     :param manufacturer: pattern of the system's Manufacturer, in lower case.
     :param sends_mode: the mode must stand beside each change, or the BMC chooses one.
     :param prefers: targets that work where others are accepted too, by name of the device.
+    :param imports_virtual: virtual CD drives are chosen by an import of configuration, never by a target.
     """
 
     manufacturer: str
     sends_mode: bool = False
     prefers: tuple[tuple[str, str], ...] = ()
+    imports_virtual: bool = False
 
 
 _QUIRKS = (
@@ -50,6 +55,8 @@ _QUIRKS = (
     _Quirk("supermicro*", sends_mode=True, prefers=(("cdrom", "UsbCd"),)),
     # Lenovo's XCC leaves the mode of the boot before where it is not given.
     _Quirk("lenovo*", sends_mode=True),
+    # "Cd" of Dell is a drive in the machine, too, and no target means a virtual one.
+    _Quirk("dell*", imports_virtual=True),
 )
 _NO_QUIRK = _Quirk("*")
 
@@ -82,6 +89,9 @@ def write(machine: connection.Machine, choice: Choice, uri: str | None = None) -
     """
     system = machine.system
     quirk = _find_quirk(system)
+    if choice.device == VIRTUAL and needs_import(machine):
+        dell.boot_virtual_drive(machine, choice.persistent)
+        return True
     target = _find_target(system, choice.device, quirk)
     mode = machine.constant("BootSourceOverrideMode", MODES[choice.mode]) if quirk.sends_mode else None
     if choice.persistent:
@@ -93,6 +103,11 @@ def write(machine: connection.Machine, choice: Choice, uri: str | None = None) -
             return True
     _patch(machine, target, "Once", mode, uri)
     return not choice.persistent
+
+
+def needs_import(machine: connection.Machine) -> bool:
+    """Return whether ``cdrom`` is a virtual drive that no target means: that takes a job of the BMC."""
+    return _find_quirk(machine.system).imports_virtual and virtual_media.has_image(machine, VIRTUAL)
 
 
 def _patch(machine: connection.Machine, target: str, enabled: str, mode: object, uri: str | None) -> None:

@@ -1,8 +1,8 @@
 """The hardware type idrac: Dell's BMCs, which speak Redfish and have a job queue and a controller of their own besides.
 
 What BMCs of Dell do otherwise in Redfish itself, all interfaces ``redfish`` know: settings wait for a job, work is a
-job that may wait for a boot, an occupied drive refuses an image. Here is what only Dell has. The other interfaces
-differ in their name, under which nodes and configuration files have them.
+job that may wait for a boot, an occupied drive refuses an image, a virtual one is chosen by a job. Here is what only
+Dell has. The other interfaces differ in their name, under which nodes and configuration files have them.
 """
 
 from ingot.common import errors
@@ -79,7 +79,7 @@ class IDRACBIOS(RedfishBIOS):
 
 
 class IDRACVirtualMediaBoot(RedfishVirtualMediaBoot):
-    pass
+    """A name only: how Dell chooses a virtual drive, :mod:`ingot.drivers.redfish.dell` knows, also for ``redfish``."""
 
 
 class IDRACFirmware(RedfishFirmware):

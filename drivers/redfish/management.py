@@ -21,6 +21,8 @@ _CLOCK: base.ArgsInfo = {
     "datetime_local_offset": {"description": "Offset from UTC that the BMC shows, as +00:00.", "required": False},
 }
 
+_IMPORT_FACTOR = 4  # times read_timeout: for the job with which Dell chooses a virtual drive
+
 _LONGEST_FAREWELL = 20.0  # seconds that a BMC may go on answering after the command to restart
 
 _TOLERATED = 1.0  # seconds that the clock of a BMC may differ
@@ -34,7 +36,9 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
 
     def set_boot_device(self, task: Task, device: str, persistent: bool = False) -> None:
         choice = boot_device.choose(task, device, persistent)
-        lasts = connection.call(task, lambda machine: boot_device.write(machine, choice))
+        takes_job = device == boot_device.VIRTUAL and connection.call(task, boot_device.needs_import)
+        factor = _IMPORT_FACTOR if takes_job else 1
+        lasts = connection.call(task, lambda machine: boot_device.write(machine, choice), factor)
         boot_device.note(task, choice, lasts)
 
     def get_boot_device(self, task: Task) -> BootDevice:
@@ -86,13 +90,13 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
     # Keys of secure boot
 
     @base.deploy_step(priority=0, idempotent=True)
-    @base.clean_step(priority=0)
+    @base.clean_step(priority=0, requires_ramdisk=False)
     def reset_secure_boot_keys_to_default(self, task: Task) -> None:
         """Install the keys that the vendor has delivered."""
         self._reset_keys(task, "ResetAllKeysToDefault")
 
     @base.deploy_step(priority=0, idempotent=True)
-    @base.clean_step(priority=0)
+    @base.clean_step(priority=0, requires_ramdisk=False)
     def clear_secure_boot_keys(self, task: Task) -> None:
         """Delete all keys, so that the machine is in setup mode."""
         self._reset_keys(task, "DeleteAllKeys")
@@ -126,7 +130,8 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
         virtual_media.check_url(image_url)
         if source not in _SOURCES:
             raise errors.Invalid(field="image_download_source", value=source, allowed="Allowed: http.")
-        connection.call(task, lambda machine: virtual_media.insert(machine, device_type, image_url), factor=2)
+        protocol = virtual_media.read_protocol(task.node.driver_info)
+        connection.call(task, lambda machine: virtual_media.insert(machine, device_type, image_url, protocol), factor=2)
 
     def detach_virtual_media(self, task: Task, device_types: list[str]) -> None:
         connection.call(task, lambda machine: virtual_media.eject(machine, device_types), factor=2)

@@ -194,8 +194,8 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         self._take_back_second(task)
         self._give(task, media.offer(task, target, own), persistent=target == "instance")
         if "second" in own:
-            second = media.link(task, media.SECOND)
-            connection.call(task, lambda machine: virtual_media.insert_second(machine, second), factor=2)
+            second, protocol = media.link(task, media.SECOND), virtual_media.read_protocol(task.node.driver_info)
+            connection.call(task, lambda machine: virtual_media.insert_second(machine, second, protocol), factor=2)
 
     def _withdraw(self, task: Task) -> None:
         """End the link, and have the BMC forget the image; one that does not answer finds nothing there any more."""
@@ -233,9 +233,17 @@ class RedfishVirtualMediaBoot(MediaBoot):
 
     agent_sees_medium = True
 
+    def get_properties(self) -> dict[str, str]:
+        return {**super().get_properties(), **virtual_media.PROPERTIES}
+
+    def validate(self, task: Task) -> None:
+        super().validate(task)
+        virtual_media.read_protocol(task.node.driver_info)
+
     def _give(self, task: Task, url: str, persistent: bool) -> None:
         self._take_back(task)
-        connection.call(task, lambda machine: virtual_media.insert_and_see(machine, _DRIVE, url), factor=2)
+        protocol = virtual_media.read_protocol(task.node.driver_info)
+        connection.call(task, lambda machine: virtual_media.insert_and_see(machine, _DRIVE, url, protocol), factor=2)
         self.set_boot_device(task, "cdrom", persistent)
 
     def _take_back(self, task: Task) -> None:

@@ -41,7 +41,7 @@ _CONFLICTS = frozenset((400, 409))
 _TRY_LATER = frozenset(
     (
         *("ServiceTemporarilyUnavailable", "ResourceInStandby", "ServiceInUnknownState", "ServiceShuttingDown"),
-        *("ActionParameterValueConflict", "InvalidOperationForSystemState", "SYS518", "SYS428"),
+        *("ActionParameterValueConflict", "InvalidOperationForSystemState", "SYS518", "SYS428", "RAC0679"),
     )
 )
 """Last parts of the ids of messages that say "not now" with a status that says "no"."""

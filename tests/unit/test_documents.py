@@ -103,8 +103,11 @@ IRONIC = """
     boot: redfish-virtual-media redfish-https prepare_ramdisk clean_up_ramdisk prepare_instance clean_up_instance
     vendor: eject_vmedia create_subscription delete_subscription get_all_subscriptions get_subscription
     console: redfish-graphical
-    idrac: clear_job_queue reset_idrac known_good_state
-    driver_info: redfish_address redfish_system_id redfish_username redfish_password redfish_verify_ca redfish_auth_type
+    idrac: clear_job_queue reset_idrac known_good_state idrac-redfish-virtual-media ServerBoot.1#FirstBootDevice
+        serial_number SKU pxe_enabled DellSwitchConnection
+    driver_info: deploy_kernel deploy_ramdisk rescue_kernel rescue_ramdisk deploy_iso rescue_iso bootloader
+        external_http_url config_via_removable vmedia_transport_protocol
+        redfish_address redfish_system_id redfish_username redfish_password redfish_verify_ca redfish_auth_type
         firmware_update_unresponsive_bmc_wait redfish_tls_minimum_version redfish_tls_ciphers
     options: connection_attempts connection_retry_interval connect_timeout read_timeout connection_cache_size auth_type
         use_swift swift_container swift_object_expiry_timeout kernel_append_params file_permission

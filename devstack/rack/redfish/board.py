@@ -20,6 +20,7 @@ _FIRST_STATE: dict[str, Any] = {
     "asset_tag": "",
     "boot_target": "None",
     "http_boot_uri": "",
+    "media_marked": [],
     "bios": attributes.DEFAULTS,
     "bios_pending": {},
     "bios_waits": False,
@@ -108,15 +109,18 @@ class Board:
         self._starts_again = True
         self.machine.power("soft")
 
-    def override_boot(self, target: str, frequency: str, efi: bool) -> None:
-        """Note what the machine boots; ``Disabled`` is what it boots without an override."""
+    def override_boot(self, target: str, frequency: str, efi: bool, device: str | None = None) -> None:
+        """Note what the machine boots; ``Disabled`` is what it boots without an override.
+
+        :param device: what the target means, if not what it means to the vendor.
+        """
         if self.machine.faults.strike("redfish_boot_ignored"):
             return
         if frequency == "Disabled":
             target = "None"
         self.state["boot_target"] = target
         self.save()
-        device = self.vendor.boot_targets[target]
+        device = device or self.vendor.boot_targets[target]
         lasting = self.machine.nvram.persistent
         if lasting is None or lasting.efi != efi:
             # The mode outlasts an override for one boot.
@@ -129,6 +133,7 @@ class Board:
         if setting.device == "default":
             return "None", "Disabled", setting.efi
         names = {name for name, device in self.vendor.boot_targets.items() if device == setting.device}
+        names |= {name for device, name in self.vendor.shown_as.items() if device == setting.device}
         target = self.state["boot_target"] if self.state["boot_target"] in names else min(names, default="None")
         return target, "Continuous" if setting.persistent else "Once", setting.efi
 
@@ -146,6 +151,7 @@ class Board:
     def _boot(self) -> None:
         """Do what the firmware does first: apply what was set for this moment."""
         self._starts_again = False
+        self.state["media_marked"] = []
         attributes.apply(self)
         self.state["firmware"].update(self.state["firmware_pending"])
         self.state["firmware_pending"] = {}

@@ -5,14 +5,26 @@ import xml.etree.ElementTree as ElementTree
 from ingot.rack.http_server import Response
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import Call, Document, Handler, Route, collection, link, resource
-from ingot.rack.redfish.tasks import TASKS, Task, answer_with
+from ingot.rack.redfish.tasks import TASKS, Task, WorkFailed, answer_with
 
 _OEM = "Oem/Dell"
 _SERVICES = ("DellJobService", "DellLCService", "DelliDRACCardService", "Jobs")
 _ALL_JOBS = ("JID_CLEARALL", "JID_CLEARALL_FORCE")
 _STATES = {"New": "New", "Pending": "Scheduled", "Running": "Running", "Completed": "Completed", "Exception": "Failed"}
-_DEVICES = {"VCD-DVD": "Cd", "VFDD": "Floppy", "PXE": "Pxe", "HDD": "Hdd", "BIOS": "BiosSetup", "Normal": "None"}
-_IMPORT_OPTIONAL = ("ShareParameters", "ShutdownType", "HostPowerState", "TimeToWait")
+_DEVICES = {
+    "VCD-DVD": ("Cd", "cdrom"),
+    "VFDD": ("Floppy", "floppy"),
+    "PXE": ("Pxe", "pxe"),
+    "HDD": ("Hdd", "disk"),
+    "BIOS": ("BiosSetup", "bios"),
+    "Normal": ("None", "default"),
+}
+"""By FirstBootDevice: the boot target that is shown, and the device of the rack."""
+
+_IMPORT_REQUIRED, _IMPORT_OPTIONAL = (
+    ("ImportBuffer", "ShareParameters"),
+    ("ShutdownType", "HostPowerState", "TimeToWait"),
+)
 _FIRST_DEVICE, _BOOT_ONCE = "ServerBoot.1#FirstBootDevice", "ServerBoot.1#BootOnce"
 
 
@@ -103,21 +115,24 @@ def _reset(call: Call) -> None:
 def _import(call: Call) -> Response:
     """Take a configuration; of it, what it says of the next boot."""
     _is_dell(call)
-    given = call.parameters("ImportSystemConfiguration", ("ImportBuffer",), _IMPORT_OPTIONAL)
+    given = call.parameters("ImportSystemConfiguration", _IMPORT_REQUIRED, _IMPORT_OPTIONAL)
     try:
         root = ElementTree.fromstring(given["ImportBuffer"])  # noqa: S314 - from a client that has the password
     except ElementTree.ParseError as error:
         raise RedfishError("MalformedJSON") from error
-    found = {one.get("Name"): (one.text or "").strip() for one in root.iter("Attribute")}
+    own = (part for part in root.iter("Component") if part.get("FQDD") == call.ids["manager"])
+    found = {one.get("Name"): one.text or "" for part in own for one in part.iter("Attribute")}
     board = call.board
     if board.tasks.busy():
         raise RedfishError("SYS518", Retry_After="1")
 
     def configure() -> None:
-        target = _DEVICES.get(found.get(_FIRST_DEVICE, ""))
-        if target is not None:
-            _, _, efi = board.boot_override()
-            board.override_boot(target, "Once" if found.get(_BOOT_ONCE) == "Enabled" else "Continuous", efi)
+        chosen = _DEVICES.get(found.get(_FIRST_DEVICE, ""))
+        if chosen is None:
+            raise WorkFailed("The configuration names no device to boot from.")
+        target, device = chosen
+        _, _, efi = board.boot_override()
+        board.override_boot(target, "Once" if found.get(_BOOT_ONCE) == "Enabled" else "Continuous", efi, device)
 
     task = board.tasks.start("Import Configuration", configure)
     answer = answer_with(board, task)

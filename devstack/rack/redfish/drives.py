@@ -8,6 +8,7 @@ from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import Call, Document, Route, collection, of_type, patch, resource
 
 _INSERT = "InsertMedia"
+_MARK = "BootOnNextServerReset"
 _OPTIONAL = ("Inserted", "WriteProtected", "UserName", "Password", "TransferMethod", "TransferProtocolType")
 _SCHEMES = ("http://", "https://")
 
@@ -50,7 +51,7 @@ def _show(call: Call) -> Document:
         VerifyCertificate=False,
         Status={"State": "Enabled", "Health": "OK"},
         **({} if member.vendor.media_by_patch else {"Actions": actions}),
-        **({"Oem": {"Hpe": {"BootOnNextServerReset": False}}} if member.vendor.oem == "Hpe" else {}),
+        **({"Oem": {"Hpe": {_MARK: name in member.board.state["media_marked"]}}} if member.vendor.oem == "Hpe" else {}),
     )
 
 
@@ -71,6 +72,8 @@ def _put_in(call: Call, body: dict[str, Any]) -> None:
     if not image.startswith(_SCHEMES):
         raise RedfishError("ActionParameterValueNotInList", image, "Image", _INSERT, related=("#/Image",))
     _check_post(call.board)
+    if vendor.media_slot not in (None, name):
+        raise RedfishError("ActionNotSupported", _INSERT)
     if name in media.inserted and not vendor.insert_over:
         raise RedfishError("VRM0012" if vendor.oem == "Dell" else "ResourceInUse")
     if call.board.machine.faults.strike("redfish_media_ignored") or not body.get("Inserted", True):
@@ -80,7 +83,8 @@ def _put_in(call: Call, body: dict[str, Any]) -> None:
         body.get("Password"),
     )  # fmt: skip
     media.insert(name, medium)
-    call.board.machine.log(f"virtual drive {name}: {image}")
+    protocol = f" by {body['TransferProtocolType']}" if "TransferProtocolType" in body else ""
+    call.board.machine.log(f"virtual drive {name}: {image}{protocol}")
 
 
 def _eject(call: Call) -> None:
@@ -99,6 +103,10 @@ def _eject(call: Call) -> None:
 def _take_out(call: Call) -> None:
     _check_post(call.board)
     call.board.machine.media.eject(call.ids["drive"])
+    call.board.state["media_marked"] = [
+        drive for drive in call.board.state["media_marked"] if drive != call.ids["drive"]
+    ]
+    call.board.save()
     call.board.machine.log(f"virtual drive {call.ids['drive']}: empty")
 
 
@@ -128,10 +136,14 @@ def _ignore(call: Call, body: Document, name: str) -> None:
 
 
 def _boot_once(call: Call, body: Document, name: str) -> None:
-    """Have the machine start from the drive, once, as an iLO is asked to."""
-    if body[name].get("Hpe", {}).get("BootOnNextServerReset"):
+    """Have the machine start from the drive, once, as an iLO is asked to; the next start ends the mark."""
+    mark = of_type(of_type(of_type(body, name, dict), "Hpe", dict), _MARK, bool)
+    others = [drive for drive in call.board.state["media_marked"] if drive != call.ids["drive"]]
+    call.board.state["media_marked"] = [*others, call.ids["drive"]] if mark else others
+    if mark:
         _, _, efi = call.board.boot_override()
         call.board.override_boot("Cd", "Once", efi)
+    call.board.save()
 
 
 ROUTES = tuple(

@@ -26,7 +26,7 @@ def _show(call: Call) -> Document:
         f"BMC of {board.machine.name}",
         ManagerType="BMC",
         UUID=str(board.machine.uuid),
-        Model="rack",
+        Model=member.vendor.manager_model,
         FirmwareVersion=board.state["firmware"]["BMC"],
         DateTime=board.now().isoformat(timespec="seconds"),
         DateTimeLocalOffset=board.state["time_zone"],

@@ -247,6 +247,7 @@ class RedfishHpe(RedfishGeneric):
 
 class RedfishDell(RedfishGeneric):
     vendor = "dell"
+    own_drives: ClassVar[dict[str, str]] = {"cdrom": "optical"}
 
 
 class RedfishSupermicro(RedfishGeneric):
@@ -272,7 +273,10 @@ class ILO(RedfishHpe):
 
 
 class IDRAC(RedfishDell):
+    """With an iDRAC 10; that of :class:`RedfishDell` is a 9."""
+
     driver = "idrac"
+    vendor = "idrac10"
     columns: ClassVar[dict[str, Any]] = {"raid_interface": "idrac-redfish", "inspect_interface": "idrac-redfish"}
 
 

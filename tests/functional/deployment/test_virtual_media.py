@@ -239,6 +239,21 @@ class VirtualMedia(MediaBench):
         self.assertNotIn("media boot", self.read_log())
 
 
+class MediaOfDell(MediaBench):
+    """Their boot target ``Cd`` is a drive in the machine."""
+
+    vendor = "dell"
+
+    def test_a_machine_boots_from_a_virtual_drive_though_no_boot_target_means_it(self) -> None:
+        node = self.enroll(vmedia_transport_protocol="http")
+        self.lab.set_image(node)
+        self.deploy(node)
+        self.assertTrue(self.lab.holds_image(0))
+        self.assert_booted_without_network()
+        self.assertIn("/boot.iso by HTTP", self.read_log())
+        self.assertEqual([], self.list_inserted(node))
+
+
 class MediaOfOneDrive(MediaBench):
     vendor = "supermicro"
 

@@ -1,7 +1,7 @@
 """The hardware types idrac and ilo, on BMCs of the rack that have those makers' habits: what only they have."""
 
 from ingot.common import errors
-from ingot.drivers.redfish import connection, firmware
+from ingot.drivers.redfish import connection, firmware, virtual_media
 from tests.functional.drivers.test_redfish_rack import RedfishRackCase
 
 
@@ -46,6 +46,38 @@ class IDRACTest(RedfishRackCase):
         self.assertEqual(2, sum("the BMC restarts" in line for line in self.rack.control.log(self.name)))
 
 
+class IDRAC10Test(RedfishRackCase):
+    driver = "idrac"
+
+    def setUp(self) -> None:
+        self.settings = {**self.settings, "redfish_vendor": "idrac10"}  # type: ignore[misc]
+        super().setUp()
+
+    def test_images_go_into_its_first_drive_and_nothing_goes_beside_them(self) -> None:
+        management, image = self.task.driver.management, f"{self.service.url}/kernel"
+        management.attach_virtual_media(self.task, "cdrom", image, None)
+        self.assertIn(f"virtual drive 1: {image}", "\n".join(self.rack.control.log(self.name)))
+        error = self.assertRaises(
+            errors.HardwareError,
+            connection.call,
+            self.task,
+            lambda machine: virtual_media.insert_second(machine, f"{image}2"),
+        )
+        self.assertIn("beside the drive that boots", error.message)
+        shown = [one["image"] for one in management.get_virtual_media(self.task) if one["inserted"]]
+        self.assertEqual([image], shown)
+
+    def test_a_job_that_fails_is_named(self) -> None:
+        management = self.task.driver.management
+        management.attach_virtual_media(self.task, "cdrom", f"{self.service.url}/kernel", None)
+        self.rack.control.order_fault(self.name, "redfish_task_fails", "LC099", times=1)
+        error = self.assertRaises(errors.HardwareError, management.set_boot_device, self.task, "cdrom")
+        for part in ("Choosing the virtual drive", "JID_", "LC099"):
+            self.assertIn(part, error.message)
+        management.set_boot_device(self.task, "cdrom")
+        self.assertEqual("cdrom", self.rack.control.machine(self.name)["boot_device"]["device"])
+
+
 class OtherMakersTest(RedfishRackCase):
     driver = "idrac"
 
@@ -61,11 +93,18 @@ class ILOTest(RedfishRackCase):
         self.settings = {**self.settings, "redfish_vendor": "ilo", "bmc_restart_time": 0.5}  # type: ignore[misc]
         super().setUp()
 
+    def list_marks(self) -> dict[str, bool]:
+        """Return by each virtual drive whether the machine is to boot from it at its next start."""
+        path = "/redfish/v1/Managers/1/VirtualMedia"
+        drives = connection.call(self.task, lambda machine: machine.read_members(path))
+        return {one["Id"]: one["Oem"]["Hpe"]["BootOnNextServerReset"] for one in drives}
+
     def test_a_drive_with_an_image_is_marked_for_the_next_boot(self) -> None:
         management = self.task.driver.management
         self.assertEqual("ilo", management.name)
         management.attach_virtual_media(self.task, "cdrom", f"{self.service.url}/kernel", None)
-        for device, persistent in (("cdrom", False), ("disk", True), ("cdrom", False)):
+        for device, persistent, marked in (("cdrom", False, True), ("disk", True, False), ("cdrom", False, True)):
             management.set_boot_device(self.task, device, persistent)
+            self.assertEqual({"1": False, "2": marked}, self.list_marks())
             expected = {"boot_device": device, "persistent": persistent}
             self.assertEqual(expected, management.get_boot_device(self.task))

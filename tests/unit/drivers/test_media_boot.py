@@ -46,6 +46,7 @@ class MediaBoot(fakes.DriverTestCase):
             ("rescue_iso", "http://files/a b"),
             ("bootloader", "esp.img"),
             ("config_via_removable", "perhaps"),
+            ("vmedia_transport_protocol", "NFS"),
             ("force_persistent_boot_device", "maybe"),
         ):
             self.assertIn(key, self.refused({**FILES, key: value}), key)
@@ -121,6 +122,21 @@ class MediaBoot(fakes.DriverTestCase):
         self.assertEqual(("http://files/arm.img", False), media.find_bootloader(task))
         task.set(driver_info={**FILES, "bootloader": "http://files/own.img"})
         self.assertEqual(("http://files/own.img", True), media.find_bootloader(task))
+
+    def test_a_rescue_may_have_files_of_its_own(self) -> None:
+        rescue = {"rescue_kernel": "http://files/own-kernel", "rescue_ramdisk": "http://files/own-ramdisk"}
+        isos = {"deploy_iso": "http://files/agent.iso", "rescue_iso": "http://files/own.iso"}
+        for flow, info, expected in (
+            ("deploy", {**FILES, **rescue}, FILES["deploy_kernel"]),
+            ("rescue", {**FILES, **rescue}, rescue["rescue_kernel"]),
+            ("rescue", FILES, FILES["deploy_kernel"]),
+            ("deploy", isos, isos["deploy_iso"]),
+            ("rescue", isos, isos["rescue_iso"]),
+            ("rescue", {"deploy_iso": isos["deploy_iso"]}, isos["deploy_iso"]),
+        ):
+            task = self.boots(info, flow=flow)
+            found = task.driver.boot._describe_ramdisk(task, {})
+            self.assertEqual(expected, found.get("image") or found["kernel"], (flow, info))
 
     def test_the_agent_has_its_token_from_what_it_is_booted_from(self) -> None:
         iso = {"deploy_iso": "http://files/agent.iso"}
