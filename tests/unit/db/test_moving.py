@@ -98,14 +98,6 @@ class ImportsOnSQLite(MovingCase):
         self.assertEqual(measure(1), measure(*range(2, 100)))
 
 
-class ImportsOnMySQL(ImportsOnSQLite):
-    backend = "mysql"
-
-
-class ImportsOnPostgreSQL(ImportsOnSQLite):
-    backend = "postgresql"
-
-
 class States(MovingCase):
     """What becomes of nodes in each state."""
 

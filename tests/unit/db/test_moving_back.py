@@ -12,7 +12,7 @@ from tests import database, ironic_database
 from tests.moving_case import INFO, MovingCase
 
 
-class Exports(MovingCase):
+class ExportsOnSQLite(MovingCase):
     def setUp(self) -> None:
         super().setUp()
         for name in ("uuid", "name", "instance_uuid"):  # as in Ironic
