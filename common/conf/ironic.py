@@ -16,6 +16,7 @@ class Verdict(enum.StrEnum):
     UNSAFE = "unsafe"
     UNKNOWN = "unknown"
     UNSUPPORTED = "not supported"
+    DIFFERENT = "different"
     RENAMED = "renamed"
     IGNORED = "ignored"
 
@@ -25,6 +26,7 @@ MEANINGS: Mapping[Verdict, str] = {
     Verdict.UNSAFE: "works, and leaves a door open",
     Verdict.UNKNOWN: "neither Ingot nor Ironic has it, so it does nothing",
     Verdict.UNSUPPORTED: "Ironic does something that Ingot does not",
+    Verdict.DIFFERENT: "works in another way than in Ironic: look whether it fits",
     Verdict.RENAMED: "works, under another name",
     Verdict.IGNORED: "does nothing, and nothing is lost",
 }

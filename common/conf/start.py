@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors, masking, workers
-from ingot.common.conf import files, opts
+from ingot.common.conf import differences, files, opts
 from ingot.common.conf.ironic import Verdict
 
 LOG = log.getLogger(__name__)
@@ -126,7 +126,7 @@ class Start:
     def list_findings(self) -> list[files.Finding]:
         """Return what becomes of options that are not used as they stand, the worst first."""
         order = list(Verdict)
-        found = files.judge(self._settings, self._catalog)
+        found = [*files.judge(self._settings, self._catalog), *differences.find(self.conf, self._settings)]
         return sorted(found, key=lambda finding: order.index(finding.verdict))
 
     def has_set(self, group: str, *names: str) -> bool:

@@ -41,9 +41,12 @@ kernel {% if pxe_options.ipxe_timeout > 0 %}--timeout {{ pxe_options.ipxe_timeou
 {{ pxe_options.deployment_aki_path }} {{ pxe_options.pxe_append_params|default("", true) }} \
 initrd={{ pxe_options.initrd_filename|default("deploy_ramdisk", true) }}
 initrd {{ pxe_options.deployment_ari_path }}
+initrd ../ipa-cacert-bundle
 boot
 """
 _WARNED = ("[redfish] use_swift", "[pxe] tftp_master_path")
+_TO_CHANGE = {"[deploy] external_http_url", "[deploy] http_root", "[pxe] ipxe_config_template"}
+"""What the page Metal3 lists, and the message at start asks for; the test sets the directory itself."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -152,7 +155,22 @@ class ImageTest(testtools.TestCase):
         lines = self.read_findings()
         for part in _WARNED:
             self.assertIn(part, lines)
+        asked = {part for part in lines.splitlines() if ": different. " in part}
+        self.assertEqual(_TO_CHANGE, {name for name in _TO_CHANGE for line in asked if f": {name}: " in line}, asked)
+        self.assertEqual(len(_TO_CHANGE), len(asked), asked)
         return client, lines
+
+    def test_what_is_asked_for_is_enough(self) -> None:
+        variant = {
+            "deploy": {"external_http_url": "http://198.51.100.5:6385"},
+            "pxe": {"ipxe_config_template": ""},
+        }
+        (self.root / "shared/html/boot.ipxe").write_text("#!ipxe\nchain http://192.0.2.5:6385/boot.ipxe\n")
+        self.start(operators_files.merge(operators_files.IRONIC_IMAGE, variant))
+        client = self.build_client({})
+        self.wait(client)
+        self.enroll(client)
+        self.assertNotIn(": different. ", self.read_findings())
 
     def read_findings(self) -> str:
         return "\n".join(line for line in self.log.read_text().splitlines() if "Configuration: " in line)

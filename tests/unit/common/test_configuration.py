@@ -189,6 +189,58 @@ class TestFindings(FileCase):
         for value, verdict in (("False", Verdict.IGNORED), ("0", Verdict.IGNORED), ("true", Verdict.UNSUPPORTED)):
             self.assertEqual(verdict, self.findings(f"[redfish]\nuse_swift = {value}\n")["use_swift"][0], value)
 
+    def test_an_address_of_ironics_web_server_is_none_of_the_api(self) -> None:
+        text = "[deploy]\nhttp_url = http://192.0.2.5:6180\nexternal_http_url = {}\n[api]\nport = 6385\n"
+        verdict, advice = self.findings(text.format("http://198.51.100.5:6180"))["external_http_url"]
+        self.assertEqual(Verdict.DIFFERENT, verdict)
+        self.assertIn("names the API", advice)
+        self.assertEqual({}, self.findings(text.format("http://198.51.100.5:6385")))
+        proxy = "public_endpoint = https://api.example.com\n"
+        self.assertEqual({}, self.findings(text.format("https://bmc.example.com") + proxy))
+        self.assertEqual({}, self.findings("[deploy]\nexternal_http_url = http://198.51.100.5\n"))
+
+    def test_the_first_script_of_ironics_web_server_leads_to_the_api(self) -> None:
+        text = "[DEFAULT]\nstate_path = /data\nmy_ip = 192.0.2.5\n[deploy]\n"
+        text += f"http_root = {self.folder}\n[pxe]\ntftp_root = /shared/tftpboot\n"
+        verdict, advice = self.findings(text)["http_root"]
+        self.assertEqual(Verdict.DIFFERENT, verdict)
+        self.assertIn(f"{self.folder}/boot.ipxe", advice)
+        (chain,) = re.findall(r"chain http://\S+/boot.ipxe", advice)
+        (self.folder / "boot.ipxe").write_text("#!ipxe\nchain boot/ipxe/${mac}\n")
+        self.assertIn("http_root", self.findings(text))
+        (self.folder / "boot.ipxe").write_text(f"#!ipxe\n{chain}\n")
+        self.assertEqual({"tftp_root"}, {*self.findings(text)})
+        (self.folder / "boot.ipxe").unlink()
+        self.assertNotIn("http_root", self.findings(f"{text}[boot_services]\ninterfaces = eth1\n"))
+
+    def test_a_template_that_fetches_what_only_ironic_has(self) -> None:
+        template = self.folder / "ipxe_config.template"
+        text = f"[pxe]\nipxe_config_template = {template}\n"
+        template.write_text("#!ipxe\ninitrd {{ pxe_options.ari_path }}\ninitrd ../ipa-cacert-bundle\nboot\n")
+        verdict, advice = self.findings(text)["ipxe_config_template"]
+        self.assertEqual(Verdict.DIFFERENT, verdict)
+        self.assertIn("api_ca_file", advice)
+        template.write_text("#!ipxe\ninitrd {{ pxe_options.ari_path }}\nboot\n")
+        self.assertEqual({}, self.findings(text))
+
+    def test_a_key_is_not_made_where_nobody_keeps_it_without_a_word(self) -> None:
+        def find(text: str) -> set[str]:
+            begun = self.begin(text)
+            begun.conf.set_default("state_path", str(place))
+            return {line for line in map(str, begun.list_findings()) if "state_path" in line}
+
+        place = self.folder / "state"
+        text = "[conductor]\nnode_history = false\n"
+        (line,) = find(text)
+        self.assertIn(f"[DEFAULT] state_path: different. Without it, {place} gets the key", line)
+        for chosen in ("[DEFAULT]\nstate_path = /data\n", "[secrets]\nkey_file = /data/key\n"):
+            self.assertEqual(set(), find(text + chosen))
+        self.assertEqual(set(), find("[api]\nport = 6385\n"))
+        with fixtures.EnvironmentVariable("OS_DEFAULT__STATE_PATH", "/data"):
+            self.assertEqual(set(), find(text))
+        place.mkdir()  # as packages and images do
+        self.assertEqual(set(), find(text))
+
     def test_a_service_logs_each_of_them_when_it_starts(self) -> None:
         logger = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
         self.begin("[DEFAULT]\nhots = 1\n[conductor]\nnode_history = false\n").finish()
@@ -369,7 +421,7 @@ class TestCommands(FileCase):
         self.assertIn("ingot: Configuration option [api] host_ip and port", problems)
 
     def test_files_are_judged_with_an_exit_code(self) -> None:
-        self.assertEqual(0, self.check(f"[conductor]\nnode_history = false\n{LOCAL}")[0])
+        self.assertEqual(0, self.check(f"[DEFAULT]\nstate_path = /data\n[conductor]\nnode_history = false\n{LOCAL}")[0])
         self.assertEqual(1, self.check(f"[DEFAULT]\nhots = x\n{LOCAL}")[0])
         self.assertEqual(1, self.check("[DEFAULT]\nauth_strategy = noauth\n")[0])
         ended, output = self.check("[api]\nport = x\n[DEFAULT]\nenabled_hardware_types = redfisch\n")
