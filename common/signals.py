@@ -42,11 +42,12 @@ def wait_for_stop(
     :param parts: what must turn for the service to live.
     :returns: the exit code: 0 after a signal; 1 for a stop without a signal, which is a failure to its supervisor.
     """
-    signalled = threading.Event()
+    signals: list[int] = []
 
-    def stop(_number: int, _frame: object) -> None:
-        signalled.set()
-        stopped.set()
+    def stop(number: int, _frame: object) -> None:
+        signals.append(number)
+        # This runs on the main thread, perhaps within its wait for the event, which holds a lock that set() takes.
+        threading.Thread(target=stopped.set, name="stop", daemon=True).start()
 
     def read_again(_number: int, _frame: object) -> None:
         with systemd.announce_reload():
@@ -62,7 +63,7 @@ def wait_for_stop(
     signal.signal(signal.SIGHUP, read_again)
     end_start()
     systemd.wait(stopped, parts or {})
-    return 0 if signalled.is_set() else 1
+    return 0 if signals else 1
 
 
 def limit_stop(seconds: float, code: int) -> None:

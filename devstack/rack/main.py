@@ -112,7 +112,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         rack = Rack(config)
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
+            # The main thread may be within its wait for the event, which holds a lock that set() takes.
+            signal.signal(number, lambda *_: threading.Thread(target=stop.set, daemon=True).start())
         rack.start()
     except (ConfigError, OSError) as error:
         print(f"ingot-rack: {error}", file=sys.stderr)

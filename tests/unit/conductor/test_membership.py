@@ -279,6 +279,22 @@ class TestHostNameConflicts(conductor_case.ConductorCase):
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
         self.assertEqual(0, signals.wait_for_stop(stopped, self.conf))
 
+    def test_a_signal_in_the_middle_of_the_wait_stops_it(self) -> None:
+        """The wait holds a lock of the event for moments, which setting the event takes, too."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        self.addCleanup(gc.unfreeze)
+        self.assertEqual(0, signals.wait_for_stop(_Interrupted(), self.conf))
+
+
+class _Interrupted(threading.Event):
+    """Is interrupted by a signal while the main thread holds its lock."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        with self._cond:
+            signal.raise_signal(signal.SIGTERM)
+        return super().wait(timeout)
+
 
 class TestStop(conductor_case.ConductorCase):
     starts = False
