@@ -15,7 +15,7 @@ SECOND_TYPES = ("disk", "floppy")
 
 PROTOCOL = "vmedia_transport_protocol"
 PROPERTIES = {
-    PROTOCOL: "What the BMC is told to fetch media by (TransferProtocolType), HTTP or HTTPS. Default: nothing, unless "
+    PROTOCOL: "How the BMC is to fetch media (TransferProtocolType): HTTP or HTTPS. Default: nothing, unless "
     "it asks for it. Optional."
 }
 
@@ -58,7 +58,7 @@ def check_url(image_url: str) -> None:
 
 
 def read_protocol(driver_info: Json) -> str | None:
-    """Return the protocol that a node's BMC is told, None for none.
+    """Return the protocol that is sent to a node's BMC, None for none.
 
     :raises Invalid: there is no such protocol.
     """
@@ -74,7 +74,7 @@ def read_protocol(driver_info: Json) -> str | None:
 def insert(machine: connection.Machine, device_type: str, image_url: str, protocol: str | None = None) -> None:
     """Put an image into an empty drive, or in place of what is in the only one. Safe to repeat.
 
-    :param protocol: what the BMC is told to fetch it by.
+    :param protocol: how the BMC is to fetch it.
     :raises Invalid: the machine has no drive of this type.
     """
     drives = _find_fitting(_find_usable(machine), device_type)

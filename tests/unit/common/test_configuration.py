@@ -223,7 +223,7 @@ class TestFindings(FileCase):
         template.write_text("#!ipxe\ninitrd {{ pxe_options.ari_path }}\nboot\n")
         self.assertEqual({}, self.findings(text))
 
-    def test_a_key_is_not_made_where_nobody_keeps_it_without_a_word(self) -> None:
+    def test_a_key_is_not_made_where_no_service_keeps_it_without_a_word(self) -> None:
         def find(text: str) -> set[str]:
             begun = self.begin(text)
             begun.conf.set_default("state_path", str(place))
