@@ -47,6 +47,7 @@ STEPS=(
     "+docs           | check | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html && python doc/check_widths.py \$GATE/html"
     "+example-driver | check | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
     "+releasenotes   | check | 2  | reno -q lint"
+    "+console        | check | 4  | cd console && npm ci --no-progress && npm run check"
     # There are more workers than processors: tests also wait, functional ones more than they work. Functional tests share
     # nothing with others of their class.
     "unit            | tests | 8  | stestr --test-path ./tests/unit run --concurrency 4"
@@ -257,6 +258,10 @@ if [ -z "$only" ] || [[ ,$only, == *,packaging,* ]]; then
     install_packages "${PACKAGING_PACKAGES[@]}"
 fi
 
+if [ -z "$only" ] || [[ ,$only, == *,console,* ]]; then
+    # Where Node.js comes from elsewhere, its npm comes with it, and Debian's does not go with it.
+    command -v npm > /dev/null || install_packages nodejs npm
+fi
 if [ -z "$only" ] || [[ ,$only, == *,docs,* ]]; then
     install_packages graphviz chromium # draws the pictures of the guides; looks whether a page is too wide
 fi

@@ -1,0 +1,7 @@
+/** The page Plans. */
+
+import type { JSX } from "preact";
+
+export function PlansPage(): JSX.Element {
+    return <h1>Plans</h1>;
+}
