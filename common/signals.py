@@ -42,10 +42,10 @@ def wait_for_stop(
     :param parts: what must turn for the service to live.
     :returns: the exit code: 0 after a signal; 1 for a stop without a signal, which is a failure to its supervisor.
     """
-    signals: list[int] = []
+    received: list[int] = []
 
     def stop(number: int, _frame: object) -> None:
-        signals.append(number)
+        received.append(number)
         # This runs on the main thread, perhaps within its wait for the event, which holds a lock that set() takes.
         threading.Thread(target=stopped.set, name="stop", daemon=True).start()
 
@@ -63,7 +63,7 @@ def wait_for_stop(
     signal.signal(signal.SIGHUP, read_again)
     end_start()
     systemd.wait(stopped, parts or {})
-    return 0 if signals else 1
+    return 0 if received else 1
 
 
 def limit_stop(seconds: float, code: int) -> None:

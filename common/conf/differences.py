@@ -36,28 +36,32 @@ def _find(where: str, option: tuple[str, str], advice: str) -> Finding:
 
 def _check_external_url(conf: cfg.ConfigOpts, given: _Given) -> Iterator[Finding]:
     """Look whether it has a port that is none of the API's, where there is a web server, too."""
-    option = ("deploy", "external_http_url")
-    if option not in given or not conf.deploy.http_url:
+    option, url = ("deploy", "external_http_url"), conf.deploy.external_http_url
+    if option not in given or not (url and conf.deploy.http_url):
         return
     known = (opts.agent_api_url(conf), conf.deploy.external_callback_url, conf.api.public_endpoint)
-    if _read_port(conf.deploy.external_http_url) not in {conf.api.port, *(_read_port(url) for url in known if url)}:
+    if _read_port(url) not in {conf.api.port, *(_read_port(one) for one in known if one)}:
         advice = "It names the API as BMCs reach it, which fetch boot media there, and no web server. So does "
         advice += "driver_info.external_http_url of nodes."
         yield _find(given[option].where, option, advice)
 
 
 def _read_port(url: str) -> int | None:
-    parts = urlsplit(url)
-    return parts.port or _PORTS.get(parts.scheme)
+    """Return the port of an address; None if it has none, or one that there cannot be."""
+    try:
+        parts = urlsplit(url)
+        return parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
 
 
 def _check_first_script(conf: cfg.ConfigOpts, given: _Given) -> Iterator[Finding]:
     """Look whether boot.ipxe leads to the API, where a TFTP server of Ironic's shows that DHCP may name that file."""
-    option = ("deploy", "http_root")
+    option, root = ("deploy", "http_root"), conf.deploy.http_root
     is_theirs = any(group == "pxe" and ironic.find(group, name) for group, name in given)
-    if option not in given or not is_theirs or "ipxe" not in conf.enabled_boot_interfaces:
+    if option not in given or not (root and is_theirs) or "ipxe" not in conf.enabled_boot_interfaces:
         return
-    place, script = Path(conf.deploy.http_root, boot_loaders.SCRIPT), f"/{boot_loaders.SCRIPT}"
+    place, script = Path(root, boot_loaders.SCRIPT), f"/{boot_loaders.SCRIPT}"
     if not conf.boot_services.interfaces and script not in _read(place):
         address = f"{opts.agent_api_url(conf)}{script}"
         advice = f"Ingot writes no {place}. If your DHCP server has machines fetch that, put a file there with two "

@@ -128,9 +128,9 @@ def restart_phases(task: Task) -> None:
 
 
 def save_progress(task: Task) -> Result:
-    """Have what is behind saved, as a phase: what follows is not to be done again by who repeats that.
+    """Save that the phases before are done, as a phase: they are not repeated after a conductor died in a later one.
 
-    Phases that are done in one call are saved together, when the step answers.
+    Phases that are done in one call of the step are saved together, when it answers.
     """
     if "saved" in task.memory:
         return DONE

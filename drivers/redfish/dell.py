@@ -1,6 +1,7 @@
 """What BMCs of Dell do in their own way, whatever the hardware type of the node: virtual drives."""
 
 import asyncio
+import itertools
 import re
 
 from ingot.common import errors
@@ -44,9 +45,9 @@ def boot_virtual_drive(machine: connection.Machine, persistent: bool) -> None:
 
 
 def _await_job(machine: connection.Machine, what: str, job: str) -> None:
-    pauses = list(_PAUSES)
-    while (progress := tasks.read(machine, job)).running:
-        bmc_loop.wait(asyncio.sleep(pauses.pop(0) if len(pauses) > 1 else pauses[0]))
+    pauses = itertools.chain(_PAUSES, itertools.repeat(_PAUSES[-1]))
+    while (progress := tasks.read(machine, job)).running:  # until the deadline of the call
+        bmc_loop.wait(asyncio.sleep(next(pauses)))
     if progress.failed:
         raise errors.HardwareError(what=what, reason=f"the job {job} has ended as {progress.state}: {progress.text}")
 

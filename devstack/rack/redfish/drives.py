@@ -103,10 +103,7 @@ def _eject(call: Call) -> None:
 def _take_out(call: Call) -> None:
     _check_post(call.board)
     call.board.machine.media.eject(call.ids["drive"])
-    call.board.state["media_marked"] = [
-        drive for drive in call.board.state["media_marked"] if drive != call.ids["drive"]
-    ]
-    call.board.save()
+    _mark(call, False)
     call.board.machine.log(f"virtual drive {call.ids['drive']}: empty")
 
 
@@ -137,12 +134,17 @@ def _ignore(call: Call, body: Document, name: str) -> None:
 
 def _boot_once(call: Call, body: Document, name: str) -> None:
     """Have the machine start from the drive, once, as an iLO is asked to; the next start ends the mark."""
-    mark = of_type(of_type(of_type(body, name, dict), "Hpe", dict), _MARK, bool)
-    others = [drive for drive in call.board.state["media_marked"] if drive != call.ids["drive"]]
-    call.board.state["media_marked"] = [*others, call.ids["drive"]] if mark else others
-    if mark:
+    marked = of_type(of_type(of_type(body, name, dict), "Hpe", dict), _MARK, bool)
+    _mark(call, marked)
+    if marked:
         _, _, efi = call.board.boot_override()
         call.board.override_boot("Cd", "Once", efi)
+
+
+def _mark(call: Call, marked: bool) -> None:
+    """Note whether the machine is to start from the drive next time."""
+    others = [drive for drive in call.board.state["media_marked"] if drive != call.ids["drive"]]
+    call.board.state["media_marked"] = [*others, call.ids["drive"]] if marked else others
     call.board.save()
 
 

@@ -203,7 +203,10 @@ def etag(document: Document) -> str:
 
 
 async def _hold(board: Board, request: Request, done: bool) -> None:
-    """Keep a request, before or after it is done, if a fault says so, until one is cleared. :raises CutOff: then."""
+    """Keep a request, before or after it is done, until faults are cleared, if one of them says so.
+
+    :raises CutOff: it was kept: there is no answer.
+    """
     faults = board.machine.faults
     held = faults.value("redfish_held")
     if held is None or held["done"] != done or not faults.take_request("redfish_held", request.method, request.path):

@@ -199,6 +199,23 @@ class TestFindings(FileCase):
         self.assertEqual({}, self.findings(text.format("https://bmc.example.com") + proxy))
         self.assertEqual({}, self.findings("[deploy]\nexternal_http_url = http://198.51.100.5\n"))
 
+    def test_values_that_cannot_be_used_end_no_start(self) -> None:
+        """They are mistakes of their own, or work nowhere."""
+        external = "[deploy]\nhttp_url = http://192.0.2.5:6180\nexternal_http_url = {}\n"
+        first_script = "[deploy]\nhttp_root = {}\n[pxe]\ntftp_root = /x\n"
+        for text, expected in (
+            (external.format("http://h:99999"), {"external_http_url"}),
+            (external.format("http://[h"), set()),
+            (external.format("$nothing"), set()),
+            (external.format(""), set()),
+            (f"{external.format('http://h')}[api]\npublic_endpoint = http://h:x/\n", {"external_http_url"}),
+            (first_script.format("$nothing"), {"tftp_root"}),
+            (first_script.format(""), {"tftp_root"}),
+            (f"[pxe]\nipxe_config_template = {self.folder}\n", set()),
+        ):
+            with self.subTest(text):
+                self.assertEqual(expected, {*self.findings(f"[DEFAULT]\nstate_path = /data\n{text}")})
+
     def test_the_first_script_of_ironics_web_server_leads_to_the_api(self) -> None:
         text = "[DEFAULT]\nstate_path = /data\nmy_ip = 192.0.2.5\n[deploy]\n"
         text += f"http_root = {self.folder}\n[pxe]\ntftp_root = /shared/tftpboot\n"
