@@ -1,5 +1,6 @@
 """Playbooks run over SSH: the server is OpenSSH's on this host, and what would be a disk is a file."""
 
+import contextlib
 import getpass
 import hashlib
 import json
@@ -23,6 +24,9 @@ from tests.unit.drivers import fakes, http_agent, registry
 
 IMAGE = bytes(range(256)) * 4096
 SECRET = "token-of-the-registry"
+MARK = "INGOT_TEST_PLACE"
+"""In the environment of what a test starts: its directory."""
+
 SLOW = """\
 - hosts: ironic
   gather_facts: false
@@ -126,6 +130,7 @@ class AnsibleTest(fakes.DriverTestCase):
         self.agent = SshAgent(self.place, self.device)
         self.addCleanup(self.agent.stop)
         self.wait(self.listens, "the SSH server listens")
+        self.useFixture(fixtures.EnvironmentVariable(MARK, str(self.place)))  # after the server, which has it not
 
     def wait(self, check: Any, what: str) -> None:
         deadline = time.monotonic() + patience.seconds(60)
@@ -189,9 +194,13 @@ class AnsibleTest(fakes.DriverTestCase):
         return self.run_step(task, lambda: task.driver.deploy.write_image(task))
 
     def processes(self) -> list[str]:
-        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-        marks = ("keeper.py", "playbook_runner", "ansible-playbook", str(self.place / "state"))
-        return [line for line in listed.splitlines() if any(mark in line for mark in marks)]
+        """Return the command lines of what was started here: those of other tests have another mark."""
+        mark, found = f"{MARK}={self.place}".encode(), []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile, or is another user's
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append((process / "cmdline").read_text().replace("\0", " "))
+        return found
 
     def left(self) -> list[pathlib.Path]:
         return list(self.place.glob("state/ansible/*/*"))
@@ -311,7 +320,7 @@ class AnsibleTest(fakes.DriverTestCase):
         self.wait(sleeps, "the playbook's task runs")
         self.assertNotEqual([], self.processes())
         task.driver.deploy.clean_up(task)
-        self.wait(lambda: not (self.processes() or self.left()), "the playbook has ended")
+        self.assertEqual(([], []), (self.processes(), self.left()))
 
     def test_what_others_say_is_text_and_no_template(self) -> None:
         """Ansible would run it on the conductor's host, with all that the conductor may do."""
