@@ -273,7 +273,9 @@ class Api:
             if self._conf.api.machine_networks:
                 proxies.check_machine(self._conf, route.path, exchange.address, exchange.request.remote_addr)
         operation = _find_operation(route, exchange)
-        rule = operation.find_recorded_rule(exchange.method, exchange.request.args if operation.escalation else {})
+        rule = operation.rule if exchange.method != "GET" else None
+        if operation.escalation:
+            rule = operation.escalation.find_rule(exchange.request.args)
         if rule is not None and not route.for_machines:
             exchange.rule = rule
             exchange.subject = Subject() if self.trail.is_on else None

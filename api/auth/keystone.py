@@ -1,5 +1,7 @@
 """Authentication by tokens of Keystone, which keystonemiddleware validates; rules of policy say what they allow."""
 
+import collections
+import hashlib
 import logging
 from collections.abc import Callable
 from typing import Any, Unpack
@@ -19,6 +21,7 @@ from ingot.common.json_types import Json
 LOG = log.getLogger(__name__)
 
 _ACCEPTED = "ingot.accepted"
+_MOST_REVOKED = 1000  # tokens that are remembered
 _PATIENCE_S = 30  # for Keystone, where [keystone_authtoken] http_connect_timeout is not set
 _DEFAULT_DOMAIN = "default"
 
@@ -55,6 +58,7 @@ class Keystone(identity.Strategy):
             timeout=options.http_connect_timeout or _PATIENCE_S,
         )
         self._failed_logins = failed_logins.FailedLogins(conf.api.max_failed_logins)
+        self._revoked: collections.OrderedDict[str, None] = collections.OrderedDict()
 
     def identify(self, environ: identity.Environ, **ids: Unpack[identity.RequestIds]) -> context.RequestContext:
         accepted: dict[str, Any] = {}
@@ -105,11 +109,19 @@ class Keystone(identity.Strategy):
         self, kept: Json, environ: identity.Environ, **ids: Unpack[identity.RequestIds]
     ) -> context.RequestContext:
         """Return the context of a request that has the token of its session where the middleware looks for one."""
+        if _digest(kept["token"]) in self._revoked:
+            raise identity.Challenged(identity.LOG_IN_CHALLENGE, "the user of the session has logged out")
         own = {name: value for name, value in environ.items() if name != "HTTP_X_SERVICE_TOKEN"}
         return self.identify({**own, "HTTP_X_AUTH_TOKEN": kept["token"]}, **ids)
 
     def log_out(self, kept: Json) -> None:
-        """Revoke the token. One that cannot be revoked ends in time."""
+        """Revoke the token. One that cannot be revoked ends in time.
+
+        The middleware may remember for minutes that it was good; in this process that counts no more.
+        """
+        self._revoked[_digest(kept["token"])] = None
+        if len(self._revoked) > _MOST_REVOKED:
+            self._revoked.popitem(last=False)
         base = self._url.rstrip("/").removesuffix("/v3")
         headers = dict.fromkeys(("X-Auth-Token", "X-Subject-Token"), kept["token"])
         try:
@@ -119,6 +131,10 @@ class Keystone(identity.Strategy):
 
     def access(self, ctx: context.RequestContext) -> access.Access:
         return enforcer.Limited(self._enforcer, ctx)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _build_plugin(url: str, login: identity.Login) -> generic.Password:

@@ -7,7 +7,6 @@ page of this host.
 """
 
 import time
-import urllib.parse
 from typing import NamedTuple, Unpack
 
 from oslo_config import cfg
@@ -137,7 +136,8 @@ class Sessions:
         except identity.Challenged as exc:
             if session is not None:
                 metrics.SESSIONS.labels("ended").inc()
-            exc.challenge = identity.LOG_IN_CHALLENGE
+            if "HTTP_X_INGOT_CONSOLE" in environ:
+                exc.challenge = identity.LOG_IN_CHALLENGE
             raise
 
     def _read(self, environ: identity.Environ) -> Session | None:
@@ -172,10 +172,15 @@ def _check_origin(conf: cfg.ConfigOpts, environ: identity.Environ) -> None:
     origin = environ.get("HTTP_ORIGIN")
     if origin is None:
         return
-    hosts = {environ.get("HTTP_HOST", "").lower(), urllib.parse.urlsplit(conf.api.public_endpoint or "").netloc.lower()}
-    if urllib.parse.urlsplit(origin).netloc.lower() not in hosts - {""}:
+    hosts = {environ.get("HTTP_HOST", "").lower(), _read_host(conf.api.public_endpoint or "")}
+    if _read_host(origin) not in hosts - {""}:
         LOG.warning("A page of %r is refused, from %s", origin[:80], environ.get("REMOTE_ADDR") or "a local client")
         raise errors.Forbidden(
             f"Pages of {origin[:80]} may do nothing here: their host is neither the Host of the request nor that of "
             "[api] public_endpoint."
         )
+
+
+def _read_host(url: str) -> str:
+    """Return host and port of a URL; nothing of what is none."""
+    return url.partition("://")[2].partition("/")[0].lower()

@@ -92,6 +92,10 @@ class Escalation(NamedTuple):
     value: str
     rule: str
 
+    def find_rule(self, given: Mapping[str, str]) -> str | None:
+        """Return the rule for a request with this query; None: it only reads."""
+        return self.rule if given.get(self.parameter) == self.value else None
+
 
 class Operation(NamedTuple):
     """A handler with what it accepts.
@@ -111,16 +115,6 @@ class Operation(NamedTuple):
     since: int = 1
     rule: str = ""
     escalation: Escalation | None = None
-
-    def find_recorded_rule(self, method: str, given: Mapping[str, str]) -> str | None:
-        """Return the rule that the audit trail has of a request; None: it changes nothing.
-
-        :param given: its query.
-        """
-        if method != "GET":
-            return self.rule
-        more = self.escalation
-        return more.rule if more is not None and given.get(more.parameter) == more.value else None
 
 
 def operation(

@@ -159,6 +159,7 @@ class KeystoneTest(testtools.TestCase):
             self.ingot.eventually(lambda: self.as_("auditor").get_node("browsed").reservation is None, "it is free")
         token = browser.cookies["ingot_session"]
         self.assertEqual(204, browser.delete(session, timeout=client.PATIENCE_S).status_code)
+        self.assertNotIn("could not be revoked", self.ingot.process.log.read_text())
         browser.cookies["ingot_session"] = token  # as a thief would have kept it
         self.assertFalse(browser.get(session, timeout=client.PATIENCE_S).json()["authenticated"])
         wrong = {"user": "operator", "password": "wrong"}

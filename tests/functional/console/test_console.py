@@ -163,7 +163,6 @@ class Consoles(ConsoleCase):
                 many = [stack.enter_context(self.attend(node=(self.node, other)[n % 2])) for n in range(50)]
                 for terminal in many:
                     terminal.wait_for(state="open")
-                print(sorted((t / "comm").read_text() for t in tasks.iterdir()), before)
                 self.assertLess(len(list(tasks.iterdir())), before + 5)
                 self.assertEqual(200, requests.get(f"{bench.url}/v1/nodes", timeout=LIMIT).status_code)
 
@@ -212,6 +211,6 @@ class Clusters(ConsoleCase):
             self.assertEqual(End.STOPS, terminal.read_end()[0])
         conductor.start()
         self.bench.wait_until_served()
-        self.bench.eventually(lambda: self.ask_for_log().status_code == 200, "it is open again by itself")
+        self.bench.eventually(lambda: self.ask_for_log().status_code == 200, "it is open again")
         with self.attend() as reader:
             reader.wait_for(state="open")

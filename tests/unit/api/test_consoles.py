@@ -1,6 +1,7 @@
 """Serial consoles from a conductor through the API to a client of websockets; the machine repeats what is typed."""
 
 import asyncio
+import base64
 import contextlib
 import json
 import logging
@@ -10,6 +11,7 @@ import ssl
 import threading
 from typing import Any
 
+import bcrypt
 import fixtures
 import requests
 import websockets
@@ -229,6 +231,42 @@ class Refusals(ConsoleCase):
         self.assertEqual([(rule, 400, self.uuid), (rule, 101, self.uuid)], found)
 
 
+class Sessions(ConsoleCase):
+    """Browsers can send no header of their own with a websocket: they have a cookie."""
+
+    def configure(self) -> None:
+        super().configure()
+        users = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "users"
+        users.write_text(f"ada:{bcrypt.hashpw(b'secret', bcrypt.gensalt(rounds=4)).decode()}\n")
+        self.conf.set_override("auth_strategy", "http_basic")
+        self.conf.set_override("http_basic_auth_user_file", str(users))
+
+    def log_in(self) -> dict[str, str]:
+        """Return the headers of someone who has logged in."""
+        path, body = f"{self.url}/ingot/v1/session", {"user": "ada", "password": "secret"}
+        answer = requests.post(path, json=body, headers={"X-Ingot-Console": "1"}, timeout=LIMIT)
+        self.assertEqual(201, answer.status_code, answer.text)
+        return {"Cookie": f"ingot_session={answer.cookies['ingot_session']}"}
+
+    def test_who_has_logged_in_types_by_name_from_a_page_of_this_host_only(self) -> None:
+        cookie, here = self.log_in(), websockets.Origin(self.url)
+        with self.attend("mode=write", origin=here, additional_headers=cookie) as terminal:
+            terminal.wait_for(state="open", writer="ada")
+        self.assertEqual(401, self.refuse(additional_headers=cookie)[0])
+        self.assertEqual(401, self.refuse(origin=here)[0])
+        there = websockets.Origin("http://evil.example")
+        self.assertEqual(403, self.refuse(origin=there, additional_headers=cookie)[0])
+        password = {"Authorization": f"Basic {base64.b64encode(b'ada:secret').decode()}"}
+        with self.attend(additional_headers=password) as terminal:
+            terminal.read_until("fake machine")
+
+    def test_a_console_ends_with_the_session(self) -> None:
+        cookie = self.log_in()
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.auth.sessions.Session.seconds_left", 0.5))
+        with self.attend(origin=websockets.Origin(self.url), additional_headers=cookie) as terminal:
+            self.assertEqual(frames.End.EXPIRED, terminal.read_end()[0])
+
+
 class Ends(ConsoleCase):
     def test_when_the_api_stops(self) -> None:
         with self.attend() as terminal:
@@ -280,7 +318,7 @@ class Ends(ConsoleCase):
 
 
 class Keeping(ConsoleCase):
-    def test_what_is_enabled_is_opened_by_itself_and_given_back_with_the_node(self) -> None:
+    def test_what_is_enabled_is_opened_and_given_back_with_the_node(self) -> None:
         nodes.set_always(self.db, self.uuid, {"console_enabled": True})
         self.wait(lambda: self.consoles.is_running(self.uuid), "it is open")
         nodes.set_always(self.db, self.uuid, {"conductor_group": "other"})

@@ -69,7 +69,12 @@ class WithoutAuthentication(SessionCase):
         self.assertEqual(204, self.api("DELETE", PATH, **CONSOLE).status)
 
     def test_no_page_of_another_site_opens_a_websocket(self) -> None:
-        for origin, status in ((f"http://{HOST}", 200), ("http://localhost:8080", 403), ("null", 403)):
+        for origin, status in (
+            (f"http://{HOST}", 200),
+            ("http://localhost:8080", 403),
+            ("null", 403),
+            ("http://[", 403),
+        ):
             self.assertEqual(status, self.shake_hands(Origin=origin), origin)
 
     def test_no_page_of_another_site_changes_anything(self) -> None:
@@ -397,8 +402,13 @@ class Keystone(SessionCase):
 
     def test_a_log_out_revokes_the_token(self) -> None:
         self.as_reader()
+        stolen = self.cookie()
         self.assertEqual(204, self.api("DELETE", PATH, **CONSOLE).status)
         self.assertEqual(["token of system reader"], self.keystone.revoked)
+        self.http.set_cookie(sessions.COOKIE, stolen)
+        answer = self.api("GET", "/v1/nodes", **CONSOLE)
+        self.assertEqual(401, answer.status)
+        self.assertIn("logged out", answer.message)
 
     def test_what_keystone_refuses_is_said_and_slowed_down(self) -> None:
         self.conf.set_override("max_failed_logins", 3, group="api")
