@@ -7,8 +7,8 @@
 # Each step writes a log to .gate/logs. A step that fails does not keep the next from running. The last line is
 # "N passed, N failed, N skipped": the tests of all runs, and one for each step that is not a test run.
 #
-# Limits are those of a quiet machine with two cores. devstack/speed.py measures how many times slower this one is, before
-# each long step anew, and limits and the waits of the tests (tests/patience.py) grow by that factor. What has not ended
+# Limits are those of a quiet machine with two cores. devstack/speed.py measures how many times slower this one is, every
+# few minutes anew, and limits and the waits of the tests (tests/patience.py) grow by that factor. What has not ended
 # after 85 minutes is stopped, and what has not begun then has failed.
 
 set -euo pipefail
@@ -31,46 +31,48 @@ PACKAGING_PACKAGES=(buildah mmdebstrap systemd-container)
 BASE_PYTHON=$(find_python) # makes environments; later the first in PATH is the gate's own
 export BASE_PYTHON
 LONGEST=$((85 * 60)) # CI stops a run after 90 minutes
-LONG_STEP_MINUTES=5
+MEASURE_EVERY=$((4 * 60))
 
-# name | type | minutes on a quiet machine | command. Type `check` counts as one, `tests` as the tests that the command ran.
-# A step with a plus begins together with the one before it: neither needs the whole machine, and they share nothing.
+# name | type | seats | minutes on a quiet machine | command. Type `check` counts as one, `tests` as the tests that the
+# command ran. Steps begin in this order, each as soon as it has its seats: one for each test that it runs at a time. There
+# are more seats than processors, as tests also wait. Steps share nothing.
+SEATS=6
 STEPS=(
-    "types           | check | 3  | mypy"
-    "+lint           | check | 2  | ruff check ."
-    "+format         | check | 2  | ruff format --check ."
-    "+imports        | check | 2  | lint-imports"
-    "+config-sample  | check | 2  | compare_config_sample"
-    "+policy-sample  | check | 2  | compare_policy_sample"
-    "+diagram        | check | 2  | python doc/states_diagram.py --check doc/source/contributor/states.dot"
-    "+openapi        | check | 2  | python -m ingot.api.openapi --check doc/openapi.json"
-    "+docs           | check | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html && python doc/check_widths.py \$GATE/html"
-    "+example-driver | check | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
-    "+releasenotes   | check | 2  | reno -q lint"
-    # There are more workers than processors: tests also wait, functional ones more than they work. Functional tests share
-    # nothing with others of their class.
-    "unit            | tests | 8  | stestr --test-path ./tests/unit run --concurrency 4"
-    "functional      | tests | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 5"
+    "types          | check | 1 | 3  | mypy"
+    "lint           | check | 1 | 2  | ruff check ."
+    "format         | check | 1 | 2  | ruff format --check ."
+    "imports        | check | 1 | 2  | lint-imports"
+    "config-sample  | check | 1 | 2  | compare_config_sample"
+    "policy-sample  | check | 1 | 2  | compare_policy_sample"
+    "diagram        | check | 1 | 2  | python doc/states_diagram.py --check doc/source/contributor/states.dot"
+    "openapi        | check | 1 | 2  | python -m ingot.api.openapi --check doc/openapi.json"
+    "docs           | check | 1 | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html && python doc/check_widths.py \$GATE/html"
+    "example-driver | check | 1 | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
+    "releasenotes   | check | 1 | 2  | reno -q lint"
+    "unit           | tests | 5 | 8  | stestr --test-path ./tests/unit run --concurrency 4"
     # Only makes what the steps real-machine and machine-room need, while processors have time.
-    "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/machine-room.sh --prepare"
-    "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
-    # Types the commands of the guides; the step packaging those that install a server.
-    "+pages          | tests | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
-    "+quickstart     | check | 7  | devstack/quickstart.sh --once"
-    "+moving         | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
-    "clients         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
-    "+glance         | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
-    "+inspector      | tests | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
-    "tempest         | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
-    "+monitoring     | tests | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
-    "+keystone       | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
-    "upgrade         | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
-    # Installed servers with systemd, the image of containers. They are in nspawn and buildah, on a Debian that is kept.
-    "+packaging      | tests | 12 | with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
-    "+faults         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
-    "real-machine    | tests | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
+    "machine-image  | check | 1 | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/machine-room.sh --prepare"
+    # These tests share nothing with others of their class.
+    "functional     | tests | 5 | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 5"
+    # The longest begin first. A worker for each of the longest machines, and one for the others.
+    "real-machine   | tests | 3 | 25 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
     # On a network of its own.
-    "+machine-room   | check | 20 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh"
+    "machine-room   | check | 1 | 25 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh"
+    # Types the commands of the guides; the step packaging those that install a server.
+    "pages          | tests | 2 | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
+    # Installed servers with systemd, the image of containers. They are in nspawn and buildah, on a Debian that is kept.
+    "packaging      | tests | 2 | 12 | with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
+    "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
+    "upgrade        | tests | 2 | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
+    "moving         | tests | 2 | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
+    "glance         | tests | 1 | 8  | stestr --test-path ./tests/gate run --serial test_glance"
+    "inspector      | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
+    "tempest        | tests | 2 | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
+    "wheel          | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
+    "quickstart     | check | 1 | 7  | devstack/quickstart.sh --once"
+    "faults         | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
+    "monitoring     | tests | 2 | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
+    "keystone       | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
 )
 
 passed=0
@@ -79,6 +81,8 @@ skipped=0
 failures=()
 slowness=1
 declare -A running=() # the steps that run, by their process
+free=$SEATS
+measured=-1000 # when the machine's speed was
 declare -A began=()   # when each did, and the limit it got
 declare -A limits=()
 
@@ -93,7 +97,7 @@ interrupted() {
 }
 trap interrupted INT TERM HUP
 
-field() { printf '%s' "$2" | cut -d'|' -f"$1" | sed 's/^[ +]*//; s/ *$//'; }
+field() { printf '%s' "$2" | cut -d'|' -f"$1" | sed 's/^ *//; s/ *$//'; }
 
 usage() {
     say "usage: devstack/gate.sh [--list] [--only STEP[,STEP...]]"
@@ -102,7 +106,7 @@ usage() {
 
 list_steps() {
     local step
-    for step in "${STEPS[@]}"; do printf '%-14s %s\n' "$(field 1 "$step")" "$(field 4 "$step")"; done
+    for step in "${STEPS[@]}"; do printf '%-14s %s\n' "$(field 1 "$step")" "$(field 5 "$step")"; done
 }
 
 # The sample is generated: a difference means that an option was changed and not the file, or the reverse.
@@ -145,6 +149,8 @@ count_tests() {
 list_failing() { stestr --repo-url "$1" failing --list 2>/dev/null | sed 's/^/failed: /' || true; }
 
 measure_machine() {
+    if [ $((SECONDS - measured)) -lt "$MEASURE_EVERY" ]; then return; fi
+    measured=$SECONDS
     slowness=$(python devstack/speed.py)
     export INGOT_TEST_PATIENCE=$slowness
     say "after $((SECONDS / 60)) minutes: this machine is now $slowness times as slow as a quiet one with two cores"
@@ -152,15 +158,17 @@ measure_machine() {
 
 # start_step STEP: begin it in the background, within its limit and what is left of the gate's time.
 start_step() {
-    local name command limit left=$((LONGEST - SECONDS))
-    name=$(field 1 "$1") command=$(field 4 "$1")
+    local name command limit left
+    measure_machine
+    left=$((LONGEST - SECONDS))
+    name=$(field 1 "$1") command=$(field 5 "$1")
     if [ "$left" -le 0 ]; then
         failed=$((failed + 1))
         failures+=("$name")
         printf '%-14s FAILED: not begun, the gate has taken %d minutes\n' "$name" $((SECONDS / 60))
         return
     fi
-    limit=$(awk -v minutes="$(field 3 "$1")" -v factor="$slowness" 'BEGIN { print int(minutes * 60 * factor) }')
+    limit=$(awk -v minutes="$(field 4 "$1")" -v factor="$slowness" 'BEGIN { print int(minutes * 60 * factor) }')
     if [ "$(field 2 "$1")" = tests ]; then
         rm -rf "${GATE:?}/results/$name"
         cp -r "$GATE/durations" "$GATE/results/$name" # a repository of stestr that knows how long slow tests take
@@ -169,6 +177,7 @@ start_step() {
     limits[$name]=$((limit < left ? limit : left)) began[$name]=$SECONDS
     timeout --kill-after=60 "${limits[$name]}" bash -c "$command" > "$LOGS/$name.log" 2>&1 < /dev/null &
     running[$!]=$1
+    free=$((free - $(field 3 "$1")))
     say "$name begins"
 }
 
@@ -176,6 +185,7 @@ start_step() {
 report_step() {
     local name type status=$2
     name=$(field 1 "$1") type=$(field 2 "$1")
+    free=$((free + $(field 3 "$1")))
     printf '%-14s %s in %d s' "$name" "$([ "$status" = 0 ] && echo ok || echo FAILED)" $((SECONDS - began[$name]))
     if [ "$status" = 124 ] || [ "$status" = 137 ]; then printf ' (stopped after %d s)' "${limits[$name]}"; fi
     if [ "$type" = tests ]; then
@@ -193,25 +203,18 @@ report_step() {
     fi
 }
 
-# run_together STEP...: begin all, and report each as it ends.
-run_together() {
-    local step status ended
-    for step; do
-        if [ "$(field 3 "$step")" -ge "$LONG_STEP_MINUTES" ]; then measure_machine; break; fi
-    done
-    for step; do start_step "$step"; done
-    while [ "${#running[@]}" != 0 ]; do
-        status=0 ended=
-        wait -n -p ended "${!running[@]}" 2> /dev/null || status=$?
-        if [ -z "${ended:-}" ]; then # a signal has ended it meanwhile: only a plain wait still knows how
-            for ended in "${!running[@]}"; do kill -0 "$ended" 2> /dev/null || break; done
-            status=0
-            wait "$ended" || status=$?
-        fi
-        step=${running[$ended]}
-        unset "running[$ended]"
-        report_step "$step" "$status"
-    done
+# Wait until a step ends, and report it.
+await_step() {
+    local status=0 ended='' step
+    wait -n -p ended "${!running[@]}" 2> /dev/null || status=$?
+    if [ -z "${ended:-}" ]; then # a signal has ended it meanwhile: only a plain wait still knows how
+        for ended in "${!running[@]}"; do kill -0 "$ended" 2> /dev/null || break; done
+        status=0
+        wait "$ended" || status=$?
+    fi
+    step=${running[$ended]}
+    unset "running[$ended]"
+    report_step "$step" "$status"
 }
 
 only=
@@ -265,16 +268,13 @@ rm -rf "$GATE/durations"
 mkdir -p "$GATE/durations" "$GATE/results"
 python devstack/durations.py tell "$GATE/durations"
 
-measure_machine
-together=()
 for step in "${STEPS[@]}"; do
-    if [[ $step != +* ]]; then
-        run_together "${together[@]}"
-        together=()
+    if [ -z "$only" ] || [[ ,$only, == *,$(field 1 "$step"),* ]]; then
+        while [ "$free" -lt "$(field 3 "$step")" ]; do await_step; done
+        start_step "$step"
     fi
-    if [ -z "$only" ] || [[ ,$only, == *,$(field 1 "$step"),* ]]; then together+=("$step"); fi
 done
-run_together "${together[@]}"
+while [ "${#running[@]}" != 0 ]; do await_step; done
 
 if [ "$failed" != 0 ]; then say "failed: ${failures[*]}; logs are in $LOGS"; fi
 say "$passed passed, $failed failed, $skipped skipped"

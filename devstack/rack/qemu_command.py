@@ -40,6 +40,10 @@ _BY_HTTP_ONLY = [
 ]
 _READ_ONLY = {"normal": "", "read-only": ",readonly=on"}
 
+_EMULATED = "max,erms=off,fsrm=off,xsave=off"
+"""Processor of an emulated machine: copying with "rep movsb" and the large registers (AVX) cost emulation much. Without
+them a machine unpacks its ramdisk twice as fast, and the agent answers after four fifths of the time."""
+
 
 def host_of(nic: int) -> str:
     """Return the address by which a machine reaches this computer through one of its network cards."""
@@ -53,7 +57,7 @@ def accelerator() -> tuple[str, str]:
     run an ordinary Linux.
     """
     hardware = any(Path("/sys/module", module).exists() for module in ("kvm_intel", "kvm_amd"))
-    return ("kvm", "host") if hardware and os.access("/dev/kvm", os.R_OK | os.W_OK) else ("tcg", "max")
+    return ("kvm", "host") if hardware and os.access("/dev/kvm", os.R_OK | os.W_OK) else ("tcg", _EMULATED)
 
 
 @dataclass(frozen=True)
