@@ -4,9 +4,9 @@
 #   devstack/machine-room.sh              all of it
 #   devstack/machine-room.sh --prepare    only install and build what it needs
 #
-# One UEFI machine goes from its first boot to a system on its disk: discovered, accepted, inspected, cleaned, deployed.
-# Others boot the agent by BIOS, by UEFI HTTP boot, and with secure boot by the signed shim and GRUB. ingot-boot answers
-# DHCP and TFTP with loaders of Debian. Network, bridge and cards are in a namespace that ends with the run.
+# Four machines go from their first boot to a system on their disks, discovered, accepted, cleaned and deployed: by UEFI
+# (this one inspected, too), by BIOS, by UEFI HTTP boot, and with secure boot by the signed shim and GRUB. ingot-boot
+# answers DHCP and TFTP with loaders of Debian. Network, bridge and cards are in a namespace that ends with the run.
 #
 # Needs Debian or Ubuntu, and root or sudo. Takes ramdisk and image from devstack/real-machine.sh, which keeps them.
 # .gate/real-machine/runs/room has the logs.

@@ -3,9 +3,9 @@
 
     devstack/speed.py      prints for example 1.0, or 2.7 on a slow machine; takes two seconds
 
-For devstack/gate.sh, which multiplies its limits by it. Two processes work at once, as tests do, so processors that slow
-each other down count, and a missing second one. The load of this machine does not: the limits allow for the steps that
-run beside each other, and it is they that load it.
+For devstack/gate.sh, which multiplies its limits by it. Two processes work at once, as tests do, so processors that
+slow each other down count, and a missing second one. The load of this machine does not: the limits allow for the steps
+that run beside each other, and it is they that load it.
 """
 
 import multiprocessing

@@ -26,7 +26,7 @@ MACHINES = DIRECTORY / "machines"
 """The file by which dnsmasq knows machines."""
 
 PASSWORD = "a password"
-STORY, BIOS, HTTP, SECURE = range(4)
+UEFI, BIOS, HTTP, SECURE = range(4)
 """The machines, by number."""
 
 _FIRMWARE = ("uefi", "bmc", "uefi-http", "uefi-secure")
@@ -49,7 +49,7 @@ class _Files(http.server.SimpleHTTPRequestHandler):
 
 
 class Room(Bench):
-    """Everything in the room; of the bench's one machine it makes that of the whole story."""
+    """Everything in the room. The bench's machine is the one that is looked at."""
 
     def __init__(self) -> None:
         super().__init__("room")
@@ -76,16 +76,29 @@ class Room(Bench):
         )
         self.addCleanup(self.rack.stop)
         self.rack.start()
-        self.machine = self.rack.machines[STORY]
-        self.name = self.machine["name"]
+        self.look_at(UEFI)
         self.user = lab.User(f"http://{ADDRESS}:{_PORT}")
         self._start_ingot()
-        self._boot = lab.Process(
-            ["ingot-boot", "--config-file", str(self.directory / "ingot.conf")], self.directory / "boot.log"
-        )
+        config = self.directory / "ingot.conf"
+        self._boot = lab.Process(["ingot-boot", "--config-file", str(config)], self.directory / "boot.log")
         self.addCleanup(self._boot.stop)
+        self.serve_boot()
+
+    def serve_boot(self, *settings: str) -> None:
+        """Start ingot-boot, or start it anew.
+
+        :param settings: lines for the section ``[boot_services]``, beside those of the room.
+        """
+        self._boot.stop()
+        (self.directory / "ingot.conf").write_text("\n".join([self._configuration(), *settings, ""]))
+        starts = self.boot_log().count("started")
         self._boot.start()
-        self.eventually(lambda: "started" in self.boot_log(), "dnsmasq runs")
+        self.eventually(lambda: self.boot_log().count("started") > starts, "dnsmasq runs")
+
+    def look_at(self, number: int) -> None:
+        """Select the machine whose console and log the bench reads."""
+        self.machine = self.rack.machines[number]
+        self.name = self.machine["name"]
 
     def _serve_files(self) -> None:
         handler = functools.partial(_Files, directory=str(PLACE))
@@ -139,11 +152,13 @@ directory = {DIRECTORY}
 
     def boot_log(self) -> str:
         """Return what ingot-boot has logged, with all that its dnsmasq says."""
-        return (self.directory / "boot.log").read_text(errors="replace")
+        log = self.directory / "boot.log"
+        return log.read_text(errors="replace") if log.exists() else ""
 
     def switch_on(self, number: int) -> str:
         """Push the button of a machine; return its MAC address."""
         machine = self.rack.machines[number]
+        self.look_at(number)
         self.say(f"{machine['name']}: on")
         self.rack.control.power(machine["name"], "on")
         mac: str = machine["macs"][0]

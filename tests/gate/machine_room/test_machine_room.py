@@ -3,84 +3,87 @@
 import testtools
 
 from tests.gate.machine_room import room
-from tests.gate.machine_room.room import BIOS, HTTP, SECURE, STORY, Room
+from tests.gate.machine_room.room import BIOS, HTTP, SECURE, UEFI, Room
 
 
 class MachineRoomTest(testtools.TestCase):
-    """The story of one machine; beside it, while that one is busy, three others boot the agent in their ways."""
+    """Four machines without any setting in their firmware, each from its first boot to the system on its disk."""
 
-    def test_discovered_accepted_inspected_cleaned_deployed_and_booted(self) -> None:
+    def setUp(self) -> None:
+        super().setUp()
         self.room = self.useFixture(Room())
-        self.discover()
-        self.inspect_while_another_boots_by_http()
-        self.clean_while_another_boots_securely()
-        self.deploy()
 
-    def discover(self) -> None:
-        mac, other = self.room.switch_on(STORY), self.room.switch_on(BIOS)
-        entry = self.room.wait_for_entry(mac)
-        self.assertEqual(("uefi", "x86_64"), (entry["boot_mode"], entry["cpu_arch"]))
-        self.assertEqual(mac, entry["boot_address"])
+    def test_discovered_accepted_cleaned_deployed_and_booted(self) -> None:
+        self.uefi()
+        self.bios()
+        self.uefi_http_boot()
+        self.secure_boot()
+
+    def uefi(self) -> None:
+        """Walk the whole way, with an inspection and with a boot for each stage."""
+        uuid, mac = self.discover(UEFI, "uefi")
         self.assertIn("/tftp/snponly.efi to", self.room.boot_log())
-        bios = self.room.wait_for_entry(other)
-        self.assertEqual("bios", bios["boot_mode"])
-        self.room.switch_off(BIOS)
-        self.room.user.request("DELETE", f"/ingot/v1/inbox/{bios['uuid']}")
+        self.room.eventually(lambda: f"{mac},set:enrolled" in room.MACHINES.read_text(), "dnsmasq learns of the node")
+        self.room.ask(uuid, "manage", "manageable")
+        self.room.switch_off(UEFI)  # the agent that discovered it is not used again
+        node = self.room.ask(uuid, "inspect", "manageable")
+        self.assertIsNone(node["last_error"])
+        self.assertIn("boot_mode:uefi", node["properties"]["capabilities"])
+        self.deploy(UEFI, uuid, "uefi")
+
+    def bios(self) -> None:
+        uuid, _ = self.discover(BIOS, "bios")
+        self.assertIn("/tftp/undionly.kpxe to", self.room.boot_log())
+        self.room.ask(uuid, "manage", "manageable")
+        self.deploy(BIOS, uuid, "bios")
+
+    def uefi_http_boot(self) -> None:
+        uuid, _ = self.discover(HTTP, "uefi")
+        log = (self.room.directory / "ingot.log").read_text(errors="replace")
+        self.assertIn("GET /boot/loaders/ipxe.efi 200", log)
+        self.room.ask(uuid, "manage", "manageable")
+        self.deploy(HTTP, uuid, "uefi")
+
+    def secure_boot(self) -> None:
+        """Walk the way of a machine that starts only what is signed: shim and GRUB."""
+        self.room.serve_boot("loader = grub")
+        uuid, _ = self.discover(SECURE, "uefi", boot_interface="pxe")
+        self.assertIn("/tftp/bootx64.efi to", self.room.boot_log())
+        self.assertIn("Secure boot enabled", self.room.console_of(SECURE))
+        self.room.ask(uuid, "manage", "manageable")
+        self.deploy(SECURE, uuid, "uefi")
+
+    def discover(self, number: int, boot_mode: str, **fields: str) -> tuple[str, str]:
+        """Switch a machine on, and accept it from the inbox.
+
+        :param fields: of the node.
+        :return: its UUID and its MAC address.
+        """
+        mac = self.room.switch_on(number)
+        entry = self.room.wait_for_entry(mac)
+        self.assertEqual((boot_mode, "x86_64", mac), tuple(entry[f] for f in ("boot_mode", "cpu_arch", "boot_address")))
         node = self.room.user.post(
             f"/ingot/v1/inbox/{entry['uuid']}/accept",
             {
-                "name": self.room.name,
-                "driver_info": self.room.bmc_of(STORY),
+                "name": self.room.rack.machines[number]["name"],
+                "driver_info": self.room.bmc_of(number),
                 "resource_class": "baremetal",
                 "deploy_interface": "direct",
                 "inspect_interface": "agent",
+                **fields,
             },
         )
         self.assertEqual((entry["uuid"], "enroll"), (node["uuid"], node["provision_state"]))
         self.assertEqual([], self.room.user.get("/ingot/v1/inbox")["inbox"])
-        self.uuid = node["uuid"]
-        self.room.eventually(lambda: f"{mac},set:enrolled" in self.machines(), "dnsmasq learns of the node")
+        return node["uuid"], mac
 
-    def machines(self) -> str:
-        """Return the machines that dnsmasq answers as enrolled ones."""
-        return room.MACHINES.read_text()
-
-    def inspect_while_another_boots_by_http(self) -> None:
-        self.room.ask(self.uuid, "manage", "manageable")
-        mac = self.room.switch_on(HTTP)
-        self.room.start(self.uuid, "inspect")
-        self.room.wait_for_entry(mac)
-        self.room.switch_off(HTTP)
-        log = (self.room.directory / "ingot.log").read_text(errors="replace")
-        self.assertIn("GET /boot/loaders/ipxe.efi 200", log)
-        node = self.room.reach(self.uuid, "manageable")
-        self.assertIsNone(node["last_error"])
-        self.assertIn("boot_mode:uefi", node["properties"]["capabilities"])
-
-    def clean_while_another_boots_securely(self) -> None:
-        """Boot a machine that starts only what is signed: its node has the boot interface pxe."""
-        machine = self.room.rack.machines[SECURE]
-        secure = self.room.user.post(
-            "/v1/nodes",
-            {
-                "name": machine["name"],
-                "driver": "ipmi",
-                "driver_info": self.room.bmc_of(SECURE),
-                "properties": {"capabilities": "boot_mode:uefi"},
-                "boot_interface": "pxe",
-                "inspect_interface": "agent",
-            },
-        )["uuid"]
-        self.room.user.post("/v1/ports", {"node_uuid": secure, "address": machine["macs"][0]})
-        self.room.ask(secure, "manage", "manageable")
-        self.room.start(self.uuid, "provide")
-        self.room.ask(secure, "inspect", "manageable")
-        self.assertIn("/tftp/bootx64.efi to", self.room.boot_log())
-        self.assertIn("Secure boot enabled", self.room.console_of(SECURE))
-        self.room.reach(self.uuid, "available")
-
-    def deploy(self) -> None:
-        self.room.choose_image(self.uuid, "image.raw")
-        drive = {"meta_data": {"uuid": self.uuid, "name": "real"}}
-        self.room.ask(self.uuid, "active", "active", configdrive=drive)
-        self.room.check_facts(self.room.wait_for_image(), self.uuid, "uefi")
+    def deploy(self, number: int, uuid: str, firmware: str) -> None:
+        """Clean a machine, deploy it, and check what boots from its disk; then switch it off."""
+        self.room.ask(uuid, "provide", "available")
+        self.room.choose_image(uuid, "image.raw")
+        drive = {"meta_data": {"uuid": uuid, "name": "real"}}
+        self.room.ask(uuid, "active", "active", configdrive=drive)
+        system = self.room.wait_for_image()
+        self.room.check_facts(system, uuid, firmware)
+        self.assertEqual("yes" if number == SECURE else "no", system.facts["secure_boot"])
+        self.room.switch_off(number)
