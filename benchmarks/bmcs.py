@@ -79,7 +79,7 @@ def play(driver: Driver, machines: int, silent: int) -> Iterator[Fleet]:
 
     :param silent: every which one never answers; 0: none.
     """
-    quick = {"power_off_delay": 0.0, "shutdown_delay": 0.0, "boot_delay": _LONG, "bmc_base_port": 0}
+    quick: dict[str, Any] = {"power_off_delay": 0.0, "shutdown_delay": 0.0, "boot_delay": _LONG, "bmc_base_port": 0}
     with tempfile.TemporaryDirectory(prefix="ingot-benchmark-") as directory:
         with RackProcess(pathlib.Path(directory), machines=machines, **quick, **driver.settings) as rack:
             for machine in rack.machines[:: silent or len(rack.machines) + 1][: machines if silent else 0]:

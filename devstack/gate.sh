@@ -18,8 +18,10 @@ cd "$CHECKOUT"
 
 GATE=$CHECKOUT/.gate
 LOGS=$GATE/logs
-# What functional tests need: a target for iSCSI, what writes to it, a server for Ansible, and one for DHCP.
-FUNCTIONAL_PACKAGES=(tgt qemu-utils qemu-block-extra openssh-server dnsmasq-base iproute2 cpio)
+# What functional tests need: a target for iSCSI, what writes to it, a server for Ansible, and those for DHCP.
+FUNCTIONAL_PACKAGES=(
+    tgt qemu-utils qemu-block-extra openssh-server iproute2 cpio dnsmasq-base kea-dhcp4-server isc-dhcp-server
+)
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
@@ -61,7 +63,7 @@ STEPS=(
     # Types the commands of the guides; the step packaging those that install a server.
     "pages          | tests | 2 | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
     # Installed servers with systemd, the image of containers. They are in nspawn and buildah, on a Debian that is kept.
-    "packaging      | tests | 2 | 12 | with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
+    "packaging      | tests | 2 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare && with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
     "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "upgrade        | tests | 2 | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
     "moving         | tests | 2 | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"

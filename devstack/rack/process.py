@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -88,14 +88,19 @@ class RackProcess:
             rack.control.power(rack.machines[0]["name"], "on")
 
     Settings are those of RackConfig; the control port is any free one unless given.
+
+    :param start: the words before its command: what has it run elsewhere, such as in a network namespace.
     """
 
-    def __init__(self, state_dir: str | Path, ready_timeout: float = 60.0, **settings: Any) -> None:
+    def __init__(
+        self, state_dir: str | Path, ready_timeout: float = 60.0, start: Sequence[str] = (), **settings: Any
+    ) -> None:
         self.state_dir = Path(state_dir)
         self.log_path = self.state_dir / "rack.log"
         self.description: dict[str, Any] = {}
         self._settings = {"control_port": 0, **settings, "state_dir": str(self.state_dir)}
         self._ready_timeout = ready_timeout
+        self._start = start
         self._process: subprocess.Popen[str] | None = None
         self._control: RackControl | None = None
 
@@ -124,7 +129,7 @@ class RackProcess:
         config = self.state_dir / "rack.json"
         config.touch(mode=0o600)
         config.write_text(json.dumps(self._settings))
-        command = [sys.executable, "-m", "ingot.rack.main", "--config-file", str(config)]
+        command = [*self._start, sys.executable, "-m", "ingot.rack.main", "--config-file", str(config)]
         with self.log_path.open("a") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import fixtures
 
@@ -131,9 +131,7 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
 
     def offer(self, wheel: pathlib.Path) -> None:
         """Put a wheel of Ingot, and what it requires, into :data:`WHEELS` there, and the wheel into root's home."""
-        offered = self.root / WHEELS.lstrip("/")
-        offered.mkdir(exist_ok=True)
-        environments.run("cp", wheel, *wheels().iterdir(), offered)
+        self.copy([wheel, *wheels().iterdir()], WHEELS)
         environments.run("cp", wheel, self.root / "root")
 
     def _boot(self) -> None:
@@ -177,10 +175,20 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
 
         :raises AssertionError: it has no process.
         """
+        return ["nsenter", "--target", self._first_process(), "--all", "--", "env", "--chdir=/root", "-i", *_VARIABLES]
+
+    def enter_network(self) -> list[str]:
+        """Return the words before a command of this computer that have it run in the container's network.
+
+        :raises AssertionError: it has no process.
+        """
+        return ["nsenter", "--target", self._first_process(), "--net", "--"]
+
+    def _first_process(self) -> str:
         with contextlib.suppress(OSError):
             children = pathlib.Path(f"/proc/{self._container.pid}/task/{self._container.pid}/children").read_text()
             if pids := children.split():
-                return ["nsenter", "--target", pids[-1], "--all", "--", "env", "--chdir=/root", "-i", *_VARIABLES]
+                return pids[-1]
         raise AssertionError("the container does not run")
 
     def ask(self, *command: str | pathlib.Path) -> str:
@@ -198,6 +206,12 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
         except AssertionError as exc:
             log = self.ask("journalctl", "--no-pager", "--lines=60", "--output=cat")
             raise AssertionError(f"{exc}\n{log}") from exc
+
+    def copy(self, files: Iterable[pathlib.Path], directory: str) -> None:
+        """Copy files of this computer into a directory of the container."""
+        place = self.root / directory.lstrip("/")
+        place.mkdir(parents=True, exist_ok=True)
+        environments.run("cp", "--dereference", *files, place)
 
     def write(self, path: str, content: str, mode: int = 0o644) -> None:
         """Write a file in the container."""

@@ -5,7 +5,6 @@ import atexit
 import functools
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 from typing import Any
@@ -14,6 +13,7 @@ import fixtures
 import requests
 
 from ingot.rack import ports
+from ingot.rack.process import RackProcess
 from tests import patience
 from tests.functional.deployment import lab
 from tests.gate import client, debian, environments, test_metalsmith
@@ -21,6 +21,8 @@ from tests.gate.pages.shell import Shell
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SITE_SHELL = pathlib.Path(__file__).with_name("site.bash")
+_IRONIC_SITE = pathlib.Path(__file__).with_name("ironic.bash")
+_IRONIC = environments.ROOT / "benchmarks" / "ironic.txt"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "DEFAULT": {
         "enabled_hardware_types": "ipmi,redfish,fake-hardware",
@@ -166,18 +168,86 @@ class Systemd(Environment):
         server.setUp()
         self._servers.append(server)
         server.offer(_wheel())
-        for one in debian.download([client.REQUIREMENTS[0]], "client").iterdir():
-            shutil.copy(one, server.root / debian.WHEELS.lstrip("/"))
+        server.copy(debian.download([client.REQUIREMENTS[0]], "client").iterdir(), debian.WHEELS)
+        self.furnish(server)
         place = server.root / "var" / "tmp" / "typed"
         place.mkdir()
         return Shell(place, os.environ, start=server.enter(), seen_as="/var/tmp/typed")
+
+    def furnish(self, server: debian.Debian) -> None:
+        """Put what there is beside an empty Debian."""
 
     def forget(self) -> None:
         while self._servers:
             self._servers.pop().cleanUp()
 
 
-ENVIRONMENTS: dict[str, type[Environment]] = {"site": Site, "laptop": Laptop, "systemd": Systemd}
+class Physical(Systemd):
+    """The same with a card ``eth1``, and on its network a machine of QEMU that boots what answers it.
+
+    Its BMC is at 10.30.0.7. What the reader would build or fetch lies in ``/mnt``: the agent and an image.
+    """
+
+    def furnish(self, server: debian.Debian) -> None:
+        for command in _CABLES:
+            environments.run(*server.enter_network(), *command.split())
+        built = environments.ROOT / ".gate" / "real-machine"
+        server.copy([built / "deploy" / name for name in ("vmlinuz", "initrd.img")], "/mnt/agent")
+        server.copy([built / "image" / "image.raw"], "/mnt")
+        rack = RackProcess(
+            server.root / "mnt" / "rack",
+            start=server.enter_network(),
+            machine_kind="qemu",
+            machines=1,
+            machine=[{"firmware": "uefi"}],
+            disks=1,
+            disk_size="5G",
+            memory=1024,
+            address="10.30.0.7",
+            bmc_base_port=623,
+            taps="machine{machine}-{nic}",
+        )
+        rack.start()
+        self._racks.append(rack)
+
+    def _setUp(self) -> None:
+        super()._setUp()
+        self._racks: list[RackProcess] = []
+
+    def forget(self) -> None:
+        while self._racks:
+            self._racks.pop().stop()
+        super().forget()
+
+
+_CABLES = (
+    "ip link add switch up type bridge",
+    "ip link add eth1 type veth peer name cable",
+    "ip link set cable master switch up",
+    "ip tuntap add machine0-0 mode tap",
+    "ip link set machine0-0 master switch up",
+    "ip address add 10.30.0.2/24 dev lo",
+    "ip address add 10.30.0.7/24 dev lo",
+)
+
+
+class Ironic(Systemd):
+    """The same with real Ironic, which has three nodes, and with Ingot installed; ``ironic.bash`` makes both."""
+
+    def furnish(self, server: debian.Debian) -> None:
+        required = [line for line in _IRONIC.read_text().splitlines() if line and not line.startswith("#")]
+        server.copy(debian.download(required, "ironic").iterdir(), "/mnt/ironic")
+        server.copy([_IRONIC, _IRONIC_SITE], "/mnt/ironic")
+        server.run("bash", f"/mnt/ironic/{_IRONIC_SITE.name}", timeout=patience.seconds(300))
+
+
+ENVIRONMENTS: dict[str, type[Environment]] = {
+    "site": Site,
+    "laptop": Laptop,
+    "systemd": Systemd,
+    "physical": Physical,
+    "ironic": Ironic,
+}
 """By the names that pages use. Commands of ``elsewhere`` are not typed: the comment says why."""
 
 MOST_UNTYPED = 12

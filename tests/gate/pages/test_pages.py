@@ -17,7 +17,9 @@ from tests.gate.pages.shell import Shell
 
 SOURCE = ROOT / "doc" / "source"
 ELSEWHERE = "elsewhere"
-SERVER = "systemd"
+SERVERS = ("systemd", "physical", "ironic")
+"""Environments that are servers of their own."""
+
 TYPED_BY = re.compile(r"(tests/\S+\.py) types them")
 """How the reason begins of what another test of the gate types."""
 TYPED_THERE = re.compile(r"(tests/gate/\w+\.py) types them\b")
@@ -124,7 +126,7 @@ class AllPagesTest(testtools.TestCase):
 
 
 def _find_class(page: pathlib.Path) -> type[_Typist]:
-    if re.search(rf"^ *\.\. console: {SERVER}$", page.read_text(), re.MULTILINE):
+    if re.search(rf"^ *\.\. console: ({'|'.join(SERVERS)})$", page.read_text(), re.MULTILINE):
         return ServersTest
     return TutorialsTest if page.is_relative_to(SOURCE / "tutorial") else PagesTest
 

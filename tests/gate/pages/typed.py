@@ -22,12 +22,14 @@ class Command:
     :ivar line: number of the line of the page.
     :ivar shown: what the page shows below it, by line.
     :ivar status: which exit status it must end with.
+    :ivar hidden: whether readers do not see it.
     """
 
     line: int
     text: str
     shown: list[str] = dataclasses.field(default_factory=list)
     status: int = 0
+    hidden: bool = False
 
 
 @dataclasses.dataclass
@@ -95,7 +97,7 @@ class _Reader:
             elif status := EXIT.match(said):
                 self._status = int(status[1])
             elif said.startswith("$ "):
-                self._add(offset, said[2:])
+                self._add(offset, said[2:], hidden=True)
             elif said:
                 raise PageError(f"line {offset}: {said!r} is no command, `WORD => TEXT` or `exit STATUS`")
 
@@ -115,8 +117,8 @@ class _Reader:
                 section.commands[-1].shown.append(line)
             goes_on = line.endswith("\\") and (line.startswith("$ ") or goes_on)
 
-    def _add(self, line: int, text: str) -> None:
-        self.sections[-1].commands.append(Command(line, self._replace(text), status=self._status))
+    def _add(self, line: int, text: str, hidden: bool = False) -> None:
+        self.sections[-1].commands.append(Command(line, self._replace(text), status=self._status, hidden=hidden))
         self._status = 0
 
     def _replace(self, text: str) -> str:
