@@ -29,7 +29,10 @@ EMPTY = {
 }
 """Panels that show, at least in part, what a healthy site has nothing of, or what is off by default."""
 
-OVERDUE = {"metrics": {"state_time_limits": "enroll:0, available:1", "node_count_interval": 1}}
+OPTIONS = {
+    "metrics": {"state_time_limits": "enroll:0, available:1", "node_count_interval": 1},
+    "sensor_data": {"send_sensor_data": True, "interval": 2, "wait_timeout": 30},
+}
 
 
 class TestAlerts(testtools.TestCase):
@@ -82,7 +85,7 @@ class TestSite(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         url = self.useFixture(database.DatabaseFixture("mysql", migrated=False)).url
-        options = {**lab.MORTAL, **OVERDUE}
+        options = {**lab.MORTAL, **OPTIONS}
         settings = {"database_url": url, "rabbit_url": services.broker_url(), "options": options}
         self.site = Site(**settings, conductors=2, machines=2)
         self.useFixture(self.site)
@@ -98,6 +101,7 @@ class TestSite(testtools.TestCase):
         self.site.set_image(active)
         self.site.user.provision(active, "active")
         self.site.reach(active, "active")
+        self.sensors_are_read(active)
         self.what_is_served_is_valid_and_bounded()
         self.panels_show_what_happened()
         self.an_idle_node_is_overdue(idle)
@@ -110,6 +114,13 @@ class TestSite(testtools.TestCase):
             {"ingot-api", "ingot-conductor"}, {one["metric"]["job"] for one in self.prometheus.query("up")}
         )
 
+    def sensors_are_read(self, uuid: str) -> None:
+        """Check that sensors of the active machine have the names and labels of ironic-prometheus-exporter."""
+        sensor = f'baremetal_inlet_temp_celsius{{node_uuid="{uuid}",node_name="{self.site.user.node(uuid)["name"]}"}}'
+        found = self.prometheus.eventually(functools.partial(self.prometheus.query, sensor), "a sensor is read")
+        self.assertEqual(("ingot-conductor", "ok"), tuple(found[0]["metric"][label] for label in ("job", "status")))
+        self.assertGreater(float(found[0]["value"][1]), 0)
+
     def what_is_served_is_valid_and_bounded(self) -> None:
         for name, port in self.site.watched.items():
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
@@ -117,8 +128,9 @@ class TestSite(testtools.TestCase):
             promtool("check", "metrics", text=text)
             series = [line for line in text.splitlines() if not line.startswith("#")]
             self.assertLess(len(series), MOST_SERIES, name)
-            for uuid in self.site.user.get("/v1/nodes")["nodes"]:
-                self.assertNotIn(uuid["uuid"], text)
+            others = "\n".join(line for line in series if not line.startswith("baremetal_"))  # sensors name nodes
+            for node in self.site.user.get("/v1/nodes")["nodes"]:
+                self.assertNotIn(node["uuid"], others)
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthcheck", timeout=PATIENCE) as answer:
                 self.assertEqual(200, answer.status)
 

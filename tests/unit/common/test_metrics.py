@@ -74,6 +74,11 @@ class TestKnown(testtools.TestCase):
 
 
 class TestScrapedGauges(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        # Services that other tests have had in this process are not asked.
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.metrics._ASKED.sources", {}))
+
     def test_a_source_that_fails_takes_no_other_along(self) -> None:
         def fail() -> list[metrics.Metric]:
             raise ValueError("a bug")
@@ -81,12 +86,10 @@ class TestScrapedGauges(testtools.TestCase):
         logs = self.useFixture(fixtures.FakeLogger())
         for name, source in (("bad", fail), ("good", lambda: [metrics.NODES_LOCKED([((), 3)])])):
             metrics.ask(name, source)
-            self.addCleanup(metrics.ask, name, list)
         self.assertEqual(3, metric_values.read("ingot_nodes_locked"))
         self.assertIn("The metrics of bad cannot be read", logs.output)
 
     def test_the_source_that_came_last_is_asked(self) -> None:
-        self.addCleanup(metrics.ask, "test", list)
         for count in (1, 2):
             metrics.ask("test", lambda count=count: [metrics.NODES_LOCKED([((), count)])])
         self.assertEqual(2, metric_values.read("ingot_nodes_locked"))
