@@ -1,18 +1,27 @@
 """Ironic's names for Ingot's commands, as pip installs them: what units and web servers of Ironic start."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import sqlite3
+import subprocess
 import sys
+from collections.abc import Iterator
 
 import fixtures
+import requests
 import testtools
 
+from ingot.rack import ports
+from tests import patience
 from tests.functional.deployment import lab
 from tests.gate import environments
+from tests.gate.moving.site import lab_headers
 
 SOURCE = environments.ROOT / "packaging" / "aliases"
+
+PATIENCE = patience.seconds(60)
 
 REQUEST = """
 from ironic.wsgi import application
@@ -32,7 +41,7 @@ class TestAliases(testtools.TestCase):
         pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", place, folder / "source")
         environments.run(*pip, timeout=environments.BUILD_TIMEOUT_S)
         self.programs = place / "bin"
-        self.database = folder / "ironic.sqlite"
+        self.database, self.log = folder / "ironic.sqlite", folder / "ironic.log"
         (folder / ".ironic").mkdir()
         (folder / ".ironic" / "ironic.conf").write_text(
             f"[DEFAULT]\nauth_strategy = noauth\nstate_path = {folder}\nenabled_hardware_types = fake-hardware\n"
@@ -52,6 +61,36 @@ class TestAliases(testtools.TestCase):
             connection.execute("SELECT outbox FROM nodes")
         for program in ("ironic", "ironic-api", "ironic-conductor", "ironic-status"):
             self.assertIn("--config-file", self.run_command(program, "--help"))
+
+    def test_they_serve(self) -> None:
+        """Start the units of a site: of one process, and of two."""
+        self.run_command("ironic-dbsync")
+        for programs in (("ironic",), ("ironic-api", "ironic-conductor")):
+            port = ports.tcp()
+            with contextlib.ExitStack() as running:
+                for program in programs:
+                    running.enter_context(self.start(program, port))
+                lab.eventually(lambda port=port: self.is_served(port), f"{programs} serve", PATIENCE, self.read_log)
+
+    @contextlib.contextmanager
+    def start(self, program: str, port: int) -> Iterator[None]:
+        """Run a service; afterwards check that it ends in an orderly way."""
+        own = {"OS_API__HOST_IP": "127.0.0.1", "OS_API__PORT": str(port), "OS_DEFAULT__TRANSPORT_URL": "fake:/"}
+        process = subprocess.Popen([self.programs / program], env={**self.environment, **own}, stdin=subprocess.DEVNULL)
+        try:
+            yield
+            process.terminate()
+            self.assertEqual(0, process.wait(PATIENCE), self.read_log())
+        finally:
+            process.kill()
+            process.wait()
+
+    def is_served(self, port: int) -> bool:
+        answer = requests.get(f"http://127.0.0.1:{port}/v1/conductors", headers=lab_headers(), timeout=PATIENCE)
+        return answer.ok and any(one["alive"] for one in answer.json()["conductors"])
+
+    def read_log(self) -> str:
+        return self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
 
     def test_web_servers_find_the_application(self) -> None:
         self.run_command("ironic-dbsync", "create_schema")
