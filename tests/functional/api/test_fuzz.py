@@ -29,7 +29,7 @@ from ingot.api.web import description, tables
 from tests import api_case, described, server_case, world
 
 TIMES = int(os.environ.get("INGOT_TEST_FUZZ", "0"))
-EACH = 4 * max(1, TIMES)
+EACH = 2 * max(1, TIMES)
 """Requests for each operation and way to make them."""
 
 SECONDS = 30
