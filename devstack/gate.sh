@@ -52,8 +52,8 @@ STEPS=(
     "example-driver | check | 1 | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
     "releasenotes   | check | 1 | 2  | reno -q lint"
     "unit           | tests | 5 | 8  | stestr --test-path ./tests/unit run --concurrency 4"
-    # Only makes what the steps real-machine and machine-room need, while processors have time.
-    "machine-image  | check | 1 | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/machine-room.sh --prepare"
+    # Only makes what the steps real-machine and machine-room need.
+    "machine-image  | check | 1 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare"
     # These tests share nothing with others of their class.
     "functional     | tests | 5 | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 5"
     # The longest begin first. A worker for each of the longest machines, and one for the others.

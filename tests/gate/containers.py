@@ -16,16 +16,7 @@ class Store(fixtures.Fixture):  # type: ignore[misc]
 
     def _setUp(self) -> None:
         place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self._command = [
-            "nice",
-            "-n",
-            "19",
-            "buildah",
-            "--root",
-            str(place / "images"),
-            "--runroot",
-            str(place / "run"),
-        ]
+        self._command = ["buildah", "--root", str(place / "images"), "--runroot", str(place / "run")]
         self._command += ["--storage-driver", "overlay"]
         self.addCleanup(environments.run, "rm", "-rf", place)
         self.addCleanup(self.run, "rm", "--all")

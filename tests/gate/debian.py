@@ -59,7 +59,7 @@ def base() -> pathlib.Path:
 
     def build(unfinished: pathlib.Path) -> None:
         packages = f"--include={','.join(_PACKAGES)}"
-        command = ("nice", "-n", "19", "mmdebstrap", "--variant=minbase", "--format=tar", packages, _SUITE)
+        command = ("mmdebstrap", "--variant=minbase", "--format=tar", packages, _SUITE)
         environments.run(*command, unfinished, timeout=_BUILD_S)
 
     return _build_once(cache() / f"debian-{_SUITE}-{digest}.tar", build)
