@@ -1,6 +1,7 @@
 # Real Ironic on this server, as its operator has it: units, a database, three nodes; and Ingot, installed and not configured.
 set -eu
 export PIP_NO_INDEX=1 PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+echo '127.0.0.1 localhost' >> /etc/hosts
 
 python3 -m venv /opt/ironic
 # The file has all that Ironic needs; redis asks for one more thing on Python 3.11.2, for what is not used.
