@@ -8,7 +8,7 @@ stestr gives the slowest tests away first, each to the worker that has the least
 the runs in its repository, and devstack/gate.sh begins each run with a new one. A test that is missing in the file
 costs nothing but balance. After a whole gate on a quiet machine write the file anew:
 
-    devstack/durations.py write .gate/results/{unit,functional}
+    devstack/durations.py write .gate/results/{unit,functional,real-machine,pages,packaging,clients,upgrade}
 """
 
 import argparse
@@ -24,7 +24,7 @@ import testtools
 
 FILE = pathlib.Path(__file__).with_suffix(".txt")
 
-SHORT_S = 1.0
+SHORT_S = 2.0
 """Tests below this duration are not in the file: stestr deals them out by number, which evens them out, too."""
 
 
