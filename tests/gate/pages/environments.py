@@ -3,6 +3,7 @@
 import abc
 import atexit
 import functools
+import hashlib
 import os
 import pathlib
 import sys
@@ -235,8 +236,10 @@ class Ironic(Systemd):
     """The same with real Ironic, which has three nodes, and with Ingot installed; ``ironic.bash`` makes both."""
 
     def furnish(self, server: debian.Debian) -> None:
-        required = [line for line in _IRONIC.read_text().splitlines() if line and not line.startswith("#")]
-        server.copy(debian.download(required, "ironic").iterdir(), "/mnt/ironic")
+        text = _IRONIC.read_text()
+        required = [line for line in text.splitlines() if line and not line.startswith("#")]
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        server.copy(debian.download(required, f"ironic-{digest}").iterdir(), "/mnt/ironic")
         server.copy([_IRONIC, _IRONIC_SITE], "/mnt/ironic")
         server.run("bash", f"/mnt/ironic/{_IRONIC_SITE.name}", timeout=patience.seconds(300))
 

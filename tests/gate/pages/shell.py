@@ -12,7 +12,9 @@ import fixtures
 
 from tests import patience
 
-LIMIT_S = patience.seconds(180)
+LIMIT_S = patience.seconds(300)
+"""Of a command; one of them waits for an emulated machine that boots."""
+
 _SHELL = ("bash", "--noprofile", "--norc")
 
 
