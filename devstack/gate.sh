@@ -62,9 +62,9 @@ STEPS=(
     "machine-room   | check | 1 | 25 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh"
     # Types the commands of the guides; the step packaging those that install a server.
     "pages          | tests | 2 | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
-    # Installed servers with systemd, the image of containers. They are in nspawn and buildah, on a Debian that is kept.
-    "packaging      | tests | 2 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare && with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
     "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
+    # Installed servers with systemd, one beside an emulated machine; the image of containers. They are in nspawn and buildah.
+    "packaging      | tests | 2 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare && with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
     "upgrade        | tests | 2 | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
     "moving         | tests | 2 | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
     "glance         | tests | 1 | 8  | stestr --test-path ./tests/gate run --serial test_glance"
