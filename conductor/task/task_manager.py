@@ -21,6 +21,7 @@ from ingot.common.steps import PlannedStep
 from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, ports, volumes
 from ingot.db.engine import Database
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
+from ingot.drivers.interfaces.consoles import Consoles
 from ingot.drivers.interfaces.task import BareDriver
 from ingot.drivers.loading import factory
 from ingot.notifications import notifier
@@ -118,6 +119,7 @@ class Services:
         agents that hang.
     :ivar notifier: tells other services what happens to nodes.
     :ivar circuit_breakers: which BMCs do not answer.
+    :ivar consoles: the serial consoles that are open.
     :ivar inspection_hooks: what is made of the inventories of machines, in this order.
     """
 
@@ -135,6 +137,7 @@ class Services:
         self.circuit_breakers = CircuitBreakers(first, longest)
         self.leaving = threading.Event()
         self.notifier = notifier.Notifier(conf, notifier.CONDUCTOR)
+        self.consoles = Consoles(conf)
         self.inspection_hooks: Iterable[InspectionHook] = ()
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
 
@@ -157,6 +160,7 @@ class Task:
         self.node = node
         self.shared = locked_at is None
         self.circuit_breakers = services.circuit_breakers
+        self.consoles = services.consoles
         self._driver, self.missing = services.hardware.compose(node)
         self._sure_at = 0.0 if locked_at is None else locked_at
         self.step: PlannedStep | None = None

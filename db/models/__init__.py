@@ -31,6 +31,7 @@ from ingot.db.models.inspection import BiosSetting as BiosSetting
 from ingot.db.models.inspection import FirmwareComponent as FirmwareComponent
 from ingot.db.models.inspection import InspectionRule as InspectionRule
 from ingot.db.models.inspection import NodeInventory as NodeInventory
+from ingot.db.models.inspection import NodeInventoryBefore as NodeInventoryBefore
 from ingot.db.models.node import Chassis as Chassis
 from ingot.db.models.node import Node as Node
 from ingot.db.models.node import NodeTag as NodeTag

@@ -155,7 +155,8 @@ class Waits(ExplanationsCase):
 class Doors(ExplanationsCase):
     def test_say_the_same(self) -> None:
         found = self.deploy("waiting", step_deadline=clock.after(1700), boot_script_at=clock.now())
-        self.assertEqual(self.known.uuid, found.pop("node_uuid"))
+        about = {name: found.pop(name) for name in ("node_uuid", "node_name", "triage")}
+        self.assertEqual((self.known.uuid, "n", "waiting"), (*list(about.values())[:2], about["triage"]["cause"]))
         for path in ("nodes/n/timeline", f"runs/{RUN}"):
             self.assertEqual(found, self.good("GET", f"/ingot/v1/{path}", version=None)["explanation"])
         shown = self.good("GET", "/v1/nodes/n")["driver_internal_info"]
