@@ -56,7 +56,7 @@ def circumstances() -> dict[str, Any]:
 
 
 def pressure(when: str) -> dict[str, Any]:
-    """Return how busy the machine is: its load, and how many times slower than a quiet one it works."""
+    """Return the machine's load, and how many times slower than the reference machine its processors are."""
     slowness = environments.run(sys.executable, environments.ROOT / "devstack" / "speed.py")
     return {f"load {when}": round(os.getloadavg()[0], 1), f"times slower {when}": float(slowness)}
 

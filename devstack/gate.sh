@@ -83,10 +83,10 @@ skipped=0
 failures=()
 slowness=1
 declare -A running=() # the steps that run, by their process
-free=$SEATS
-measured=-1000 # when the machine's speed was
 declare -A began=()   # when each did, and the limit it got
 declare -A limits=()
+free=$SEATS
+measured=-$MEASURE_EVERY # when the machine's speed was
 
 # A gate that is stopped stops the steps that run, and with them the servers they started.
 interrupted() {

@@ -1,13 +1,10 @@
 """Ironic's names for Ingot's commands, as pip installs them: what units and web servers of Ironic start."""
 
-import contextlib
 import os
 import pathlib
 import shutil
 import sqlite3
-import subprocess
 import sys
-from collections.abc import Iterator
 
 import fixtures
 import requests
@@ -67,30 +64,25 @@ class TestAliases(testtools.TestCase):
         self.run_command("ironic-dbsync")
         for programs in (("ironic",), ("ironic-api", "ironic-conductor")):
             port = ports.tcp()
-            with contextlib.ExitStack() as running:
-                for program in programs:
-                    running.enter_context(self.start(program, port))
-                lab.eventually(lambda port=port: self.is_served(port), f"{programs} serve", PATIENCE, self.read_log)
+            running = [self.start(program, port) for program in programs]
+            lab.eventually(lambda port=port: self.is_served(port), f"{programs} serve", PATIENCE, self.read_log)
+            self.assertEqual([0] * len(running), [process.stop() for process in running], self.read_log())
 
-    @contextlib.contextmanager
-    def start(self, program: str, port: int) -> Iterator[None]:
-        """Run a service; afterwards check that it ends in an orderly way."""
+    def start(self, program: str, port: int) -> lab.Process:
         own = {"OS_API__HOST_IP": "127.0.0.1", "OS_API__PORT": str(port), "OS_DEFAULT__TRANSPORT_URL": "fake:/"}
-        process = subprocess.Popen([self.programs / program], env={**self.environment, **own}, stdin=subprocess.DEVNULL)
-        try:
-            yield
-            process.terminate()
-            self.assertEqual(0, process.wait(PATIENCE), self.read_log())
-        finally:
-            process.kill()
-            process.wait()
+        process = lab.Process([program], self.log.with_name("output"))
+        process.programs, process.environment = self.programs, {**self.environment, **own}
+        self.addCleanup(process.stop)
+        return process.start()
 
     def is_served(self, port: int) -> bool:
         answer = requests.get(f"http://127.0.0.1:{port}/v1/conductors", headers=lab_headers(), timeout=PATIENCE)
         return answer.ok and any(one["alive"] for one in answer.json()["conductors"])
 
     def read_log(self) -> str:
-        return self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
+        """Return the ends of the services' log and of what they print."""
+        files = [file for file in (self.log, self.log.with_name("output")) if file.exists()]
+        return "\n".join(file.read_text(errors="replace")[-4000:] for file in files)
 
     def test_web_servers_find_the_application(self) -> None:
         self.run_command("ironic-dbsync", "create_schema")

@@ -20,13 +20,15 @@ class Server(NamedTuple):
     :param package: of Debian.
     :param command: what has it read a file, without running.
     :param own: what an operator's server has besides; ``{}`` is where the lines go.
-    :param word: one of the lines that the server does not know with an s at its end.
+    :param word: what the lines have.
+    :param unknown: what the server does not know in its place.
     """
 
     package: str
     command: tuple[str, ...]
     own: str
     word: str
+    unknown: str
 
 
 SERVERS = {
@@ -34,14 +36,16 @@ SERVERS = {
         "dnsmasq-base",
         ("dnsmasq", "--test", "-C"),
         "port=0\ninterface=lo\ndhcp-range=192.0.2.50,192.0.2.99,255.255.255.0,1h\nenable-tftp\ntftp-root=/\n{}",
-        "dhcp-boot",
+        "dhcp-boot=",
+        "dhcp-boots=",
     ),
-    "kea": Server("kea-dhcp4-server", ("kea-dhcp4", "-t"), '{{"Dhcp4":\n{}\n}}', '"test"'),
+    "kea": Server("kea-dhcp4-server", ("kea-dhcp4", "-t"), '{{"Dhcp4":\n{}\n}}', '"test"', '"tests"'),
     "dhcpd": Server(
         "isc-dhcp-server",
         ("dhcpd", "-t", "-cf"),
         "subnet 192.0.2.0 netmask 255.255.255.0 {{ range 192.0.2.50 192.0.2.99; }}\n{}",
-        "filename",
+        "filename ",
+        "filenames ",
     ),
 }
 
@@ -71,7 +75,7 @@ class PrintedLines(testtools.TestCase):
         for chain in ("ipxe", "grub"):
             lines = self.print_lines(name, chain)
             self.assertIn(server.word, lines)
-            unknown = lines.replace(server.word, f"{server.word[:-1]}s{server.word[-1]}")
+            unknown = lines.replace(server.word, server.unknown)
             self.assertEqual((0, 1), (self.read(server, lines, path), self.read(server, unknown, path)))
 
     def read(self, server: Server, lines: str, path: str) -> int:

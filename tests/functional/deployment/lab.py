@@ -62,6 +62,7 @@ class Process:
 
     :ivar programs: where the commands are that it is started from; those of another release replace it.
     :ivar directory: in which it is started; None: where the tests are.
+    :ivar environment: its variables beside those of the tests.
     """
 
     def __init__(self, command: list[str], log: pathlib.Path) -> None:
@@ -69,6 +70,7 @@ class Process:
         self.log = log
         self.programs = HERE
         self.directory: pathlib.Path | None = None
+        self.environment: Mapping[str, str] = {}
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -80,7 +82,7 @@ class Process:
                 stdout=output,
                 stderr=output,
                 cwd=self.directory,
-                env={**os.environ, "PYTHONWARNINGS": "ignore"},
+                env={**os.environ, "PYTHONWARNINGS": "ignore", **self.environment},
             )
         return self
 
