@@ -7,6 +7,7 @@ import glob
 import os
 import pathlib
 import secrets
+import shlex
 import shutil
 import signal
 from collections.abc import Callable, Mapping
@@ -42,7 +43,8 @@ class Server:
     `prepare` answers the commands to run once before the server, `command` the server itself in the
     foreground, `helper` another process that it needs. It is ready when `hello`, sent to its port, is
     answered by something that starts with `answer`. On `stop_signal` it ends in order, though clients are connected.
-    `more` are its other addresses, by the variables of the environment that have them.
+    `more` are its other addresses, and the command that controls it, by the variables of the environment that have
+    them.
     """
 
     name: str
@@ -196,6 +198,12 @@ def rabbitmq_environment(site: Site) -> Mapping[str, str]:
     }
 
 
+def rabbitmq_control(site: Site) -> str:
+    """Return the command that controls the node, for a shell. It needs the account of the node, or root."""
+    own = [f"{name}={value}" for name, value in rabbitmq_environment(site).items()]
+    return shlex.join(["env", *own, binary("rabbitmqctl")])
+
+
 def reserved_ports(site: Site) -> list[str]:
     """Return the ports of Erlang's mapper, of the node's distribution, and for TLS: chosen once, kept in a file."""
     path = site.directory / "ports"
@@ -244,7 +252,10 @@ SERVERS = (
         binaries=("rabbitmq-server", "epmd"),
         variable="INGOT_TEST_RABBIT_URL",
         url=lambda site: rabbitmq_url(site, site.port),
-        more={"INGOT_TEST_RABBIT_TLS_URL": lambda site: rabbitmq_url(site, reserved_ports(site)[-1])},
+        more={
+            "INGOT_TEST_RABBIT_TLS_URL": lambda site: rabbitmq_url(site, reserved_ports(site)[-1]),
+            "INGOT_TEST_RABBIT_CONTROL": rabbitmq_control,
+        },
         prepare=rabbitmq_prepare,
         # Debian's wrapper in /usr/sbin insists on the account of the system's own instance.
         command=lambda site: [binary("rabbitmq-server")],

@@ -13,7 +13,7 @@ behind.
 Their addresses, each with a password of its own, are in the environment of COMMAND:
 
     INGOT_TEST_MYSQL_URL  INGOT_TEST_MYSQLCLIENT_URL  INGOT_TEST_POSTGRESQL_URL
-    INGOT_TEST_RABBIT_URL  INGOT_TEST_RABBIT_TLS_URL
+    INGOT_TEST_RABBIT_URL  INGOT_TEST_RABBIT_TLS_URL  INGOT_TEST_RABBIT_CONTROL (a command: its rabbitmqctl)
 
 Only the standard library is used: the servers are needed before there is an environment to install into.
 """

@@ -6,11 +6,17 @@ the reason says what to do.
 
 import os
 import secrets
+import shlex
+import subprocess
 import unittest
+
+from tests import patience
 
 RABBIT = "INGOT_TEST_RABBIT_URL"
 RABBIT_TLS = "INGOT_TEST_RABBIT_TLS_URL"
 """The same broker, where it speaks TLS with a certificate that it made itself, for 127.0.0.1."""
+
+CONTROL_S = patience.seconds(30)
 
 
 def broker_url(variable: str = RABBIT) -> str:
@@ -21,6 +27,15 @@ def broker_url(variable: str = RABBIT) -> str:
     if url := os.environ.get(variable):
         return url
     raise unittest.SkipTest(f"{variable} is not set: run under devstack/services.py run -- COMMAND")
+
+
+def control_broker(*words: str) -> str:
+    """Return what ``rabbitmqctl`` prints for the test broker.
+
+    :raises subprocess.CalledProcessError: it failed.
+    """
+    command = [*shlex.split(os.environ["INGOT_TEST_RABBIT_CONTROL"]), *words]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=CONTROL_S).stdout
 
 
 def unique_name(prefix: str) -> str:

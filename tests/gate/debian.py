@@ -20,8 +20,9 @@ from tests.gate import environments
 _SUITE = "bookworm"
 _PYTHON = "3.11"
 _PACKAGES = (
-    *("ca-certificates", "curl", "dbus", "dnsmasq-base", "iproute2", "ipxe", "logrotate", "nftables"),
-    *("openssh-client", "openssl", "procps", "python3", "python3-venv", "sqlite3", "systemd-sysv"),
+    *("ca-certificates", "cpio", "curl", "dbus", "dnsmasq-base", "grub-efi-amd64-signed", "iproute2", "ipxe"),
+    *("logrotate", "mmdebstrap", "nftables", "openssh-client", "openssl", "procps", "python3", "python3-venv"),
+    *("shim-signed", "sqlite3", "systemd-sysv", "zstd"),
 )
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64", "manylinux_2_36_x86_64")
 _EXTRAS = ("mysql", "postgresql")
@@ -134,6 +135,11 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
         self.copy([wheel, *wheels().iterdir()], WHEELS)
         environments.run("cp", wheel, self.root / "root")
 
+    def offer_agent(self) -> None:
+        """Put the agent for servers where ``ingot-image`` finds it: the gate has built it once, which takes minutes."""
+        built = (cache() / "agent-images").glob("server-*")
+        self.copy([max(built, key=lambda path: path.stat().st_mtime)], "/root/.cache/ingot/agent-images")
+
     def _boot(self) -> None:
         name = f"ingot-{os.getpid()}-{id(self) % 100_000}"
         command = [
@@ -208,10 +214,10 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
             raise AssertionError(f"{exc}\n{log}") from exc
 
     def copy(self, files: Iterable[pathlib.Path], directory: str) -> None:
-        """Copy files of this computer into a directory of the container."""
+        """Copy files or directories of this computer into a directory of the container."""
         place = self.root / directory.lstrip("/")
         place.mkdir(parents=True, exist_ok=True)
-        environments.run("cp", "--dereference", *files, place)
+        environments.run("cp", "--recursive", "--dereference", *files, place)
 
     def write(self, path: str, content: str, mode: int = 0o644) -> None:
         """Write a file in the container."""

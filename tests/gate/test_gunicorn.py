@@ -1,9 +1,13 @@
-"""The API as several processes of gunicorn, as the guide says (operator/web-server): one is killed, and all are
-replaced, while a client works with it."""
+"""The API as several processes of gunicorn, as the guides say.
+
+One is killed, and all are replaced, while a client works with it; streams of events leave threads for requests.
+"""
 
 import os
 import pathlib
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 
@@ -16,10 +20,13 @@ from tests import database, metric_values
 from tests.functional import services
 from tests.functional.deployment import lab
 from tests.gate import environments
+from tests.gate.pages import typed
 
 REQUIREMENT = "gunicorn==23.0.0"
 PROCESSES = 3
-THREADS = ("--worker-class", "gthread", "--threads", "8", "--keep-alive", "75")
+OPTIONS = f"--workers {PROCESSES} --worker-class gthread --threads 8 --keep-alive 75 --timeout 120"
+STREAMS = 40
+"""Fewer than one process serves by default, and more than it has threads for requests."""
 
 
 class TestGunicorn(testtools.TestCase):
@@ -31,21 +38,24 @@ class TestGunicorn(testtools.TestCase):
         self.site = self.useFixture(lab.Lab(database_url=url, rabbit_url=services.broker_url(), options=options))
         self.site.process.stop()  # gunicorn takes its place, and its address
         self.access = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "access.log"
-        self.gunicorn = self.start()
+
+    def start(self, *words: str) -> None:
+        """Start gunicorn from an environment of its own, with this environment's product.
+
+        :param words: the command after its name.
+        """
+        (packages,) = environments.cached("gunicorn", REQUIREMENT).parent.glob("lib/python*/site-packages")
+        place = f"--bind {self.site.url.removeprefix('http://')} --access-logfile {self.access}"
+        own = {
+            "GUNICORN_CMD_ARGS": f"{place} --access-logformat '%(p)s %(s)s'",
+            "INGOT_CONFIG_FILES": str(self.site.directory / "api-0.conf"),
+            "PYTHONPATH": str(packages),
+        }
+        command = [sys.executable, "-W", "ignore", "-m", "gunicorn", *words]
+        with (self.site.directory / "gunicorn.log").open("wb") as output:
+            self.gunicorn = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **own})
         self.addCleanup(self.end)
         self.site.wait_until_served()
-
-    def start(self) -> "subprocess.Popen[bytes]":
-        """Start gunicorn from an environment of its own, with this environment's product."""
-        (packages,) = environments.cached("gunicorn", REQUIREMENT).parent.glob("lib/python*/site-packages")
-        command = [sys.executable, "-W", "ignore", "-m", "gunicorn", "--workers", str(PROCESSES), *THREADS]
-        command += ["--bind", self.site.url.removeprefix("http://"), "--graceful-timeout", "60", "--timeout", "120"]
-        command += ["--access-logfile", str(self.access), "--access-logformat", "%(p)s %(s)s"]
-        own = {"INGOT_CONFIG_FILES": str(self.site.directory / "api-0.conf"), "PYTHONPATH": str(packages)}
-        with (self.site.directory / "gunicorn.log").open("wb") as output:
-            return subprocess.Popen(
-                [*command, "ingot.api.wsgi:application"], stdout=output, stderr=output, env={**os.environ, **own}
-            )
 
     def end(self) -> None:
         self.gunicorn.terminate()
@@ -81,6 +91,7 @@ class TestGunicorn(testtools.TestCase):
         return sum(one.value for one in counted if one.labels["route"] == "/v1/nodes")
 
     def test_processes_share_the_requests_and_are_replaced(self) -> None:
+        self.start(*shlex.split(OPTIONS), "ingot.api.wsgi:application")
         uuid = self.site.user.post("/v1/nodes", {"driver": "fake-hardware"})["uuid"]
         self.site.make_available(uuid)
         self.ask_until(PROCESSES, set())
@@ -95,3 +106,20 @@ class TestGunicorn(testtools.TestCase):
         self.site.reach(uuid, "active")
         self.gunicorn.terminate()
         self.assertEqual(0, self.gunicorn.wait(lab.PATIENCE))
+
+    def test_streams_leave_threads_for_requests(self) -> None:
+        page = environments.ROOT / "doc/source/operator/bulk-and-events.rst"
+        (command,) = typed.read_for(__file__, page.read_text())
+        gunicorn, *words = shlex.split(command.text)
+        self.assertEqual("gunicorn", gunicorn)
+        self.start(*words)
+        self.assertEqual({b"HTTP/1.1 200"}, {self.open_stream() for _ in range(STREAMS)})
+        self.ask_until(2, set())
+
+    def open_stream(self) -> bytes:
+        """Open a stream of events, which stays open; return how its answer begins."""
+        host, port = self.site.url.removeprefix("http://").split(":")
+        stream = socket.create_connection((host, int(port)), lab.PATIENCE)
+        self.addCleanup(stream.close)
+        stream.sendall(b"GET /ingot/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        return stream.recv(12)

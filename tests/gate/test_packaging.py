@@ -94,12 +94,12 @@ class Installed(testtools.TestCase):
 
     @classmethod
     def type(cls, page: str) -> None:
-        """Type the commands of a page, as root."""
+        """Type those commands of a page, as root, of which it says that they are typed here."""
         place = cls.server.root / "typed" / page
         place.mkdir(parents=True)
         with Shell(place, {"PATH": "/usr/sbin:/usr/bin"}, start=cls.server.enter(), seen_as=f"/typed/{page}") as shell:
             text = (PAGES / f"{page}.rst").read_text()
-            for command in (one for section in typed.read(text) for one in section.commands):
+            for command in typed.read_for(__file__, text):
                 status, printed = shell.run(command.text)
                 missing = shown.find_difference(command.shown, printed)
                 if status != command.status or missing:
@@ -146,6 +146,11 @@ class Installed(testtools.TestCase):
         self.addCleanup(self.server.run, "nft", "delete", "table", "inet", "ingot")
         self.type("firewall")
         self.server.run("nft", "--file", "/etc/ingot.nft")  # once more
+
+    def test_the_page_on_images_of_the_agent(self) -> None:
+        self.server.offer_agent()
+        self.type("agent-images")
+        self.server.run("test", "-s", "/srv/images/server/initrd.img")
 
     def test_the_page_on_backups(self) -> None:
         self.configure(EXAMPLE.read_text())
@@ -231,7 +236,9 @@ class Installed(testtools.TestCase):
         self.server.run("ip", "link", "add", "eth1", "type", "bridge")
         self.addCleanup(self.server.run, "ip", "link", "delete", "eth1")
         self.server.run("ip", "link", "set", "eth1", "up")
-        self.start("ingot.service", "ingot-boot.service")
+        self.start("ingot.service")
+        self.addCleanup(self.server.run, "systemctl", "disable", "--now", "ingot-boot.service")
+        self.type("boot-services")
         (dnsmasq,) = self.server.run("pgrep", "dnsmasq").split()
         status = self.server.run("cat", f"/proc/{dnsmasq}/status")
         self.assertRegex(status, r"Uid:\s+(?!0\b)")

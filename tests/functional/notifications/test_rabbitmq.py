@@ -1,7 +1,9 @@
 """Notifications reach a consumer of Ironic's by RabbitMQ: one that listens as Ceilometer does."""
 
 import logging
+import pathlib
 import queue
+import shlex
 import time
 import urllib.parse
 from typing import Any
@@ -19,7 +21,9 @@ from ingot.notifications.notifier import API, Notice, Notifier
 from ingot.notifications.payloads import CRUD
 from tests import patience
 from tests.functional import proxy, queues, services
+from tests.gate.pages import typed
 
+_PAGE = pathlib.Path(__file__).parents[3] / "doc/source/operator/notifications.rst"
 _ROW = {"uuid": "c9b1a5b2-6a3e-4f2e-9a55-0f3f1a1d3c11", "extra": {"a": 1}, "description": "a rack"}
 
 
@@ -109,3 +113,18 @@ class RabbitTest(testtools.TestCase):
         notifier.close(patience.seconds(60))
         assert notifier.outbound
         self.assertEqual((0, 1), (notifier.outbound.sent, notifier.outbound.lost))
+
+    def test_the_policy_of_the_guide_limits_a_queue_without_a_consumer(self) -> None:
+        (command,) = typed.read_for(__file__, _PAGE.read_text())
+        rabbitmqctl, *words = shlex.split(command.text)
+        self.assertEqual("rabbitmqctl", rabbitmqctl)
+        self.addCleanup(services.control_broker, "clear_policy", "notifications")
+        services.control_broker(*words)
+        self.topic = services.unique_name("ironic_versioned_notifications")
+        self.conf.set_override("versioned_notifications_topics", [self.topic])
+        notifier, ctx = self.make_notifier(self.url), context.RequestContext(user_id="u")
+        with notifier.change(ctx, "chassis", "create", _ROW):
+            pass
+        notifier.close()
+        limited = services.control_broker("--quiet", "list_queues", "name", "policy")
+        self.assertIn(f"{self.topic}.info\tnotifications", limited)

@@ -186,12 +186,14 @@ class Systemd(Environment):
 class Physical(Systemd):
     """The same with a card ``eth1``, and on its network a machine of QEMU that boots what answers it.
 
-    Its BMC is at 10.30.0.7. What the reader would build or fetch lies in ``/mnt``: the agent and an image.
+    Its BMC is at 10.30.0.7. What the reader would fetch lies in ``/mnt``: an image, and a smaller agent
+    than that for servers, which this machine boots sooner.
     """
 
     def furnish(self, server: debian.Debian) -> None:
         for command in _CABLES:
             environments.run(*server.enter_network(), *command.split())
+        server.offer_agent()
         built = environments.ROOT / ".gate" / "real-machine"
         server.copy([built / "deploy" / name for name in ("vmlinuz", "initrd.img")], "/mnt/agent")
         server.copy([built / "image" / "image.raw"], "/mnt")

@@ -1,6 +1,7 @@
 """What a page has its readers type: its blocks of the type ``console``, and the comments that prepare them."""
 
 import dataclasses
+import pathlib
 import re
 from collections.abc import Iterator
 
@@ -133,6 +134,15 @@ def read(text: str) -> list[Section]:
     :raises PageError: some of it does not say where, or is not in a block of the type ``console``.
     """
     return _Reader(text).read()
+
+
+def read_for(file: str, text: str) -> list[Command]:
+    """Return the commands of a page that another test types, as the page says.
+
+    :param file: the test's, whose name is in the reason why the commands are not typed here.
+    """
+    named = f"/{pathlib.Path(file).name} types them"
+    return [command for section in read(text) if named in (section.reason or "") for command in section.commands]
 
 
 def count_blocks(text: str) -> int:
