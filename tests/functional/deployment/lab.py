@@ -387,16 +387,22 @@ class Lab(fixtures.Fixture):
         return path
 
 
-def eventually(check: Callable[[], Any], what: str, limit: float, logs: Callable[[], str]) -> Any:
+def eventually(
+    check: Callable[[], Any], what: str, limit: float, logs: Callable[[], str], longest_pause: float = 0.3
+) -> Any:
     """Return the first true answer of ``check``; fail with logs after ``limit`` seconds.
 
-    While no process listens at the API there is no answer.
+    While no process listens at the API there is no answer. The longer it takes, the longer are the pauses between two
+    checks: these take processor time from what is waited for.
+
+    :param longest_pause: in seconds.
     """
-    until = time.monotonic() + limit
+    began = time.monotonic()
     while not (answer := _heard(check)):
-        if time.monotonic() > until:
+        waited = time.monotonic() - began
+        if waited > limit:
             raise AssertionError(f"not within {limit:.0f} s: {what}\n{logs()}")
-        time.sleep(0.1)
+        time.sleep(min(longest_pause, max(0.1, waited / 20)))
     return answer
 
 

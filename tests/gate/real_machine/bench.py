@@ -21,6 +21,7 @@ from tests.gate.environments import ROOT
 from tests.gate.real_machine.held_files import HeldFiles
 
 PATIENCE_S = patience.seconds(900)
+LONGEST_PAUSE_S = 1
 """For one phase of a deployment. Without KVM, on a computer that does other things, most take one or two minutes."""
 
 HOST = "10.0.2.2"
@@ -173,7 +174,7 @@ class Bench(fixtures.Fixture):
 
     def eventually(self, check: Callable[[], Any], what: str) -> Any:
         """Return the first true answer of ``check``; fail with the ends of logs when it is too late."""
-        return lab.eventually(check, what, PATIENCE_S, self.logs)
+        return lab.eventually(check, what, PATIENCE_S, self.logs, LONGEST_PAUSE_S)
 
     def logs(self, lines: int = 40) -> str:
         """Return the ends of Ingot's log and of the machine's."""

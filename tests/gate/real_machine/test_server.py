@@ -12,7 +12,7 @@ from ingot.common.media import fat
 from ingot.rack import ports
 from tests import patience
 from tests.functional.deployment import lab
-from tests.gate.real_machine.bench import HOST, PLACE
+from tests.gate.real_machine.bench import HOST, LONGEST_PAUSE_S, PLACE
 from tests.gate.real_machine.inner_bmc import InnerBMC
 from tests.gate.real_machine.server import CARDS, DISK_SIZE, DISKS, Server
 
@@ -49,7 +49,7 @@ class ServerTest(testtools.TestCase):
         self.eventually(lambda: self.user.get("/v1/conductors")["conductors"], "Ingot serves")
 
     def eventually(self, check: Any, what: str) -> Any:
-        return lab.eventually(check, what, PATIENCE_S, self.logs)
+        return lab.eventually(check, what, PATIENCE_S, self.logs, LONGEST_PAUSE_S)
 
     def logs(self) -> str:
         """Return the ends of what Ingot and the machine have said."""
