@@ -69,6 +69,7 @@ class Room(Bench):
             machine=[{"firmware": firmware} for firmware in _FIRMWARE],
             disks=1,
             disk_size="5G",
+            cpus=1,  # as those of the benches
             memory=1024,
             bmc_base_port=0,
             password=PASSWORD,

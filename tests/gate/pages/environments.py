@@ -205,6 +205,7 @@ class Physical(Systemd):
             machine=[{"firmware": "uefi"}],
             disks=1,
             disk_size="5G",
+            cpus=1,  # as those of the benches
             memory=1024,
             address="10.30.0.7",
             bmc_base_port=623,

@@ -109,6 +109,7 @@ class Bench(fixtures.Fixture):
             machine_kind="qemu",
             machines=1,
             machine=[{"disk_sizes": self._disk_sizes}],
+            cpus=1,  # several are emulated beside each other: two processors wait for each other's locks
             memory=1024,
             bmc_base_port=0,
             password=_PASSWORD,
