@@ -3,11 +3,11 @@
 import contextlib
 import http.server
 import pathlib
-import subprocess
 import threading
 import time
 from typing import Any
 
+import psutil
 import testtools
 
 from ingot.rack import ports
@@ -62,10 +62,22 @@ class IscsiTest(testtools.TestCase):
         bench.make_available(uuid)
         return bench, uuid
 
-    def writers(self) -> list[str]:
-        """Return the processes that write, or guard what writes; other tests run others meanwhile."""
-        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-        return [line for line in listed.splitlines() if "disk_writer" in line]
+    def writers(self, bench: lab.Lab) -> list[psutil.Process]:
+        """Return the processes that write for a lab, and those that guard them; others write for other tests."""
+        found: list[psutil.Process] = []
+        for guard in psutil.process_iter(["cmdline"]):
+            words = " ".join(guard.info["cmdline"] or ())
+            if "disk_writer" in words and str(bench.directory) in words:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    found += [guard, *guard.children()]
+        return found
+
+    def runs(self, process: psutil.Process) -> bool:
+        """Return whether a process runs: one that has ended may still be listed."""
+        try:
+            return bool(process.status() != psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return False
 
     def left(self, bench: lab.Lab) -> list[pathlib.Path]:
         return [path for path in bench.directory.glob("**/images/*/*") if path.is_dir()]
@@ -81,7 +93,7 @@ class IscsiTest(testtools.TestCase):
         commands = [one["command"] for one in bench.rack.control.machine("machine-0")["commands"]]
         self.assertIn("iscsi.start_iscsi_target", commands)
         self.assertNotIn("standby.prepare_image", commands)
-        self.assertEqual(([], []), (self.writers(), self.left(bench)))
+        self.assertEqual(([], []), (self.writers(bench), self.left(bench)))
 
     def test_a_conductor_that_is_killed_while_it_writes_takes_the_writer_along_and_begins_again(self) -> None:
         bench, uuid = self.bench()
@@ -92,16 +104,17 @@ class IscsiTest(testtools.TestCase):
         bench.user.provision(uuid, "active")
         bench.eventually(server.begun.is_set, "the image is being fetched")
         bench.eventually(lambda: "fetches the image" in self.explained(bench, uuid), "what is under way is said")
-        self.assertEqual(2, len(self.writers()))
+        writers = self.writers(bench)
+        self.assertEqual(2, len(writers))
         bench.process.stop(9)
-        bench.eventually(lambda: self.writers() == [], "nothing writes without a conductor")
+        bench.eventually(lambda: not any(map(self.runs, writers)), "nothing writes without a conductor")
         server.may.set()
         bench.process.start()
         bench.reach(uuid, "active")
         self.assertTrue(bench.holds_image(0))
         commands = [one["command"] for one in bench.rack.control.machine("machine-0")["commands"]]
         self.assertEqual(2, commands.count("iscsi.start_iscsi_target"))
-        self.assertEqual(([], []), (self.writers(), self.left(bench)))
+        self.assertEqual(([], []), (self.writers(bench), self.left(bench)))
 
     def explained(self, bench: lab.Lab, uuid: str) -> str:
         return bench.user.request("GET", f"/ingot/v1/nodes/{uuid}/explanation").text
@@ -110,7 +123,7 @@ class IscsiTest(testtools.TestCase):
         """Deploy; return why that has failed."""
         bench.user.provision(uuid, "active")
         error: str = bench.reach(uuid, "deploy failed")["last_error"]
-        self.assertEqual(([], []), (self.writers(), self.left(bench)))
+        self.assertEqual(([], []), (self.writers(bench), self.left(bench)))
         return error
 
     def test_what_is_wrong_is_said_before_a_byte_is_written(self) -> None:
