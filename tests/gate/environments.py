@@ -67,7 +67,9 @@ def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path
     :returns: the directory of its programs.
     """
     venv.create(place, clear=True, with_pip=True)
-    run(place / "bin" / "python", "-m", "pip", "install", "-q", *requirements, timeout=BUILD_TIMEOUT_S)
+    # Few of its modules are imported: each is compiled when it is.
+    pip = (place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile")
+    run(*pip, *requirements, timeout=BUILD_TIMEOUT_S)
     return place / "bin"
 
 
