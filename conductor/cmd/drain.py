@@ -6,7 +6,7 @@ lasts until it is undrained, however often the conductor is started.
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
@@ -38,7 +38,11 @@ OPTIONS: Sequence[cfg.Opt] = (
         "forget needs at least one.",
     ),
     cfg.IntOpt(
-        "wait", min=0, default=0, help="For drain: seconds to wait until they have finished all work; then it fails."
+        "wait",
+        min=0,
+        default=0,
+        help="Seconds to wait. For drain: until they have finished all work. For undrain: until all of them take "
+        "nodes again. The command fails after that time.",
     ),
     cfg.BoolOpt("force", default=False, help="For drain: also if some nodes are then served by no conductor."),
 )
@@ -57,17 +61,22 @@ def drain(db: Database, conf: cfg.ConfigOpts) -> None:
         conductors.drain(db, hostname)
         print(f"{hostname}: drained; it hands over its nodes")
     if conf.wait:
-        _wait(db, conf, chosen)
+        _wait(conf.wait, lambda: _list_busy(db, conf, chosen), "Not finished after {wait} s: {left}. They stay drained.")
+        print("They have finished all work.")
 
 
 def undrain(db: Database, conf: cfg.ConfigOpts) -> None:
     """Let conductors come back to the rings.
 
-    :raises NotFound: there is none of that name.
+    :raises IngotError: there is none of that name, or one is not back within the time to wait.
     """
-    for hostname in _list_chosen(conf):
+    chosen = _list_chosen(conf)
+    for hostname in chosen:
         conductors.undrain(db, hostname)
         print(f"{hostname}: takes nodes again within {conf.conductor.heartbeat_interval} s, if it runs")
+    if conf.wait:
+        _wait(conf.wait, lambda: _list_away(db, conf, chosen), "Not back after {wait} s: {left}. They stay undrained.")
+        print("They take nodes.")
 
 
 def show(db: Database, conf: cfg.ConfigOpts) -> None:
@@ -140,14 +149,30 @@ def _refuse_orphans(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -
         )
 
 
-def _wait(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> None:
-    until = time.monotonic() + conf.wait
-    while busy := [
+def _list_busy(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> list[str]:
+    """Return which of these conductors have not finished."""
+    return [
         f"{one.hostname} ({locked} nodes locked)"
         for one, state, locked in _list_all(db, conf)
         if one.hostname in chosen and state == "draining"
-    ]:
+    ]
+
+
+def _list_away(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> list[str]:
+    """Return which of these conductors are on no ring."""
+    members = {member.hostname for member in conductors.ring_members(db, conf.conductor.heartbeat_timeout)}
+    states = {one.hostname: state for one, state, _locked in _list_all(db, conf)}
+    return [f"{hostname} ({states[hostname]})" for hostname in chosen if hostname not in members]
+
+
+def _wait(seconds: int, find_left: Callable[[], list[str]], failure: str) -> None:
+    """Wait until no conductor is left.
+
+    :param failure: what is said after that time, of ``wait`` seconds and ``left`` conductors.
+    :raises Conflict: some are left.
+    """
+    until = time.monotonic() + seconds
+    while left := find_left():
         if time.monotonic() > until:
-            raise errors.Conflict(reason=f"Not finished after {conf.wait} s: {'; '.join(busy)}. They stay drained.")
+            raise errors.Conflict(reason=failure.format(wait=seconds, left="; ".join(left)))
         time.sleep(_PAUSE)
-    print("They have finished all work.")

@@ -136,9 +136,13 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
         environments.run("cp", wheel, self.root / "root")
 
     def offer_agent(self) -> None:
-        """Put the agent for servers where ``ingot-image`` finds it: the gate has built it once, which takes minutes."""
-        built = (cache() / "agent-images").glob("server-*")
-        self.copy([max(built, key=lambda path: path.stat().st_mtime)], "/root/.cache/ingot/agent-images")
+        """Put the agent for servers where ``ingot-image`` finds it: the gate has built it once, which takes minutes.
+
+        :raises AssertionError: it is not built.
+        """
+        built = max((cache() / "agent-images").glob("server-*"), key=lambda path: path.stat().st_mtime, default=None)
+        assert built is not None, "no agent for servers is built: devstack/machine-room.sh --prepare"
+        self.copy([built], "/root/.cache/ingot/agent-images")
 
     def _boot(self) -> None:
         name = f"ingot-{os.getpid()}-{id(self) % 100_000}"

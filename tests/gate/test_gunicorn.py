@@ -24,7 +24,8 @@ from tests.gate.pages import typed
 
 REQUIREMENT = "gunicorn==23.0.0"
 PROCESSES = 3
-OPTIONS = f"--workers {PROCESSES} --worker-class gthread --threads 8 --keep-alive 75 --timeout 120"
+THREADS = "--worker-class gthread --threads 8 --keep-alive 75"
+LIMITS = "--graceful-timeout 60 --timeout 120"
 STREAMS = 40
 """Fewer than one process serves by default, and more than it has threads for requests."""
 
@@ -91,7 +92,7 @@ class TestGunicorn(testtools.TestCase):
         return sum(one.value for one in counted if one.labels["route"] == "/v1/nodes")
 
     def test_processes_share_the_requests_and_are_replaced(self) -> None:
-        self.start(*shlex.split(OPTIONS), "ingot.api.wsgi:application")
+        self.start(*shlex.split(f"--workers {PROCESSES} {THREADS} {LIMITS} ingot.api.wsgi:application"))
         uuid = self.site.user.post("/v1/nodes", {"driver": "fake-hardware"})["uuid"]
         self.site.make_available(uuid)
         self.ask_until(PROCESSES, set())

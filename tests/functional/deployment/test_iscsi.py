@@ -75,7 +75,7 @@ class IscsiTest(testtools.TestCase):
     def runs(self, process: psutil.Process) -> bool:
         """Return whether a process runs: one that has ended may still be listed."""
         try:
-            return bool(process.status() != psutil.STATUS_ZOMBIE)
+            return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
         except psutil.NoSuchProcess:
             return False
 

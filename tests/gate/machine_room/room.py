@@ -12,7 +12,7 @@ from typing import Any
 
 from ingot.rack.process import RackProcess
 from tests.functional.deployment import lab
-from tests.gate.real_machine.bench import PLACE, Bench
+from tests.gate.real_machine.bench import MACHINE, PLACE, Bench
 
 ADDRESS = "10.77.0.1"
 """This computer's, on the bridge that devstack/machine-room.sh has made."""
@@ -64,16 +64,14 @@ class Room(Bench):
         self._lay_out_loaders()
         self.rack = RackProcess(
             self.directory / "rack",
-            machine_kind="qemu",
             machines=len(_FIRMWARE),
             machine=[{"firmware": firmware} for firmware in _FIRMWARE],
             disks=1,
             disk_size="5G",
-            cpus=1,  # as those of the benches
-            memory=1024,
             bmc_base_port=0,
             password=PASSWORD,
             taps=TAPS,
+            **MACHINE,
         )
         self.addCleanup(self.rack.stop)
         self.rack.start()

@@ -19,6 +19,7 @@ from tests import patience
 from tests.functional.deployment import lab
 from tests.gate import client, debian, environments, test_metalsmith
 from tests.gate.pages.shell import Shell
+from tests.gate.real_machine.bench import MACHINE
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SITE_SHELL = pathlib.Path(__file__).with_name("site.bash")
@@ -200,16 +201,14 @@ class Physical(Systemd):
         rack = RackProcess(
             server.root / "mnt" / "rack",
             start=server.enter_network(),
-            machine_kind="qemu",
             machines=1,
             machine=[{"firmware": "uefi"}],
             disks=1,
             disk_size="5G",
-            cpus=1,  # as those of the benches
-            memory=1024,
             address="10.30.0.7",
             bmc_base_port=623,
             taps="machine{machine}-{nic}",
+            **MACHINE,
         )
         rack.start()
         self._racks.append(rack)

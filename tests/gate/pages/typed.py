@@ -140,9 +140,13 @@ def read_for(file: str, text: str) -> list[Command]:
     """Return the commands of a page that another test types, as the page says.
 
     :param file: the test's, whose name is in the reason why the commands are not typed here.
+    :raises PageError: there are none: the test would type nothing, and pass.
     """
     named = f"/{pathlib.Path(file).name} types them"
-    return [command for section in read(text) if named in (section.reason or "") for command in section.commands]
+    found = [command for section in read(text) if named in (section.reason or "") for command in section.commands]
+    if not found:
+        raise PageError(f"no comment of the page says `elsewhere: ...{named}`")
+    return found
 
 
 def count_blocks(text: str) -> int:

@@ -21,8 +21,16 @@ from tests.gate.environments import ROOT
 from tests.gate.real_machine.held_files import HeldFiles
 
 PATIENCE_S = patience.seconds(900)
-LONGEST_PAUSE_S = 1
 """For one phase of a deployment. Without KVM, on a computer that does other things, most take one or two minutes."""
+
+LONGEST_PAUSE_S = 1
+"""Between two looks at a machine, from which these take processor time."""
+
+MACHINE = {"machine_kind": "qemu", "cpus": 1, "memory": 1024}
+"""Settings of a rack whose machines boot the small agent.
+
+Several are emulated beside each other: two processors of one machine would wait for each other's locks.
+"""
 
 HOST = "10.0.2.2"
 """This computer, to a QEMU machine."""
@@ -106,13 +114,11 @@ class Bench(fixtures.Fixture):
             self._recorder.service = f"http://127.0.0.1:{self._port}"
         self.rack = RackProcess(
             self.directory / "rack",
-            machine_kind="qemu",
             machines=1,
             machine=[{"disk_sizes": self._disk_sizes}],
-            cpus=1,  # several are emulated beside each other: two processors wait for each other's locks
-            memory=1024,
             bmc_base_port=0,
             password=_PASSWORD,
+            **MACHINE,
             **{"boot_url": f"http://{{host}}:{self._port}/boot/ipxe/{{mac}}", **self._rack},
         )
         self.addCleanup(self.rack.stop)

@@ -84,8 +84,8 @@ class TestDrained(DrainCase):
         conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the wake-up is processed")
         self.assertEqual(("deploy", None), (self.flow_of(node), nodes.get(self.db, node.uuid).reservation))
         self.assertEqual({"conductor-1"}, conductors.online_hosts(self.db, 30))
-        self.command("undrain")
-        conductor_case.eventually(lambda: self.owners() == {"conductor-1"}, "it is back")
+        self.command("undrain", "--wait", "60")
+        self.assertEqual({"conductor-1"}, self.owners())
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
     def flow_of(self, node: object) -> str | None:
@@ -148,6 +148,14 @@ class TestCommand(DrainCase):
         for command in ("drain", "undrain"):
             refused = self.assertRaises(errors.NotFound, self.command, command, "missing")
             self.assertIn("missing", refused.message)
+
+    def test_one_that_does_not_come_back_in_time_is_named(self) -> None:
+        self.registered("here", "ipmi")
+        self.registered("stopped", "ipmi")
+        self.command("drain", "stopped")
+        refused = self.assertRaises(errors.Conflict, self.command, "undrain", "here", "stopped", "--wait", "1")
+        self.assertIn("Not back after 1 s: stopped (online). They stay undrained.", refused.message)
+        self.assertEqual({"here": "online", "stopped": "online"}, self.listed())
 
     def test_one_of_a_release_that_does_not_know_is_refused(self) -> None:
         self.registered("old", "ipmi", release="0.1.0", rpc_version="1.0")
