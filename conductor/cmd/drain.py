@@ -61,7 +61,8 @@ def drain(db: Database, conf: cfg.ConfigOpts) -> None:
         conductors.drain(db, hostname)
         print(f"{hostname}: drained; it hands over its nodes")
     if conf.wait:
-        _wait(conf.wait, lambda: _list_busy(db, conf, chosen), "Not finished after {wait} s: {left}. They stay drained.")
+        failure = "Not finished after {wait} s: {left}. They stay drained."
+        _wait(conf.wait, lambda: _list_busy(db, conf, chosen), failure)
         print("They have finished all work.")
 
 
@@ -75,7 +76,8 @@ def undrain(db: Database, conf: cfg.ConfigOpts) -> None:
         conductors.undrain(db, hostname)
         print(f"{hostname}: takes nodes again within {conf.conductor.heartbeat_interval} s, if it runs")
     if conf.wait:
-        _wait(conf.wait, lambda: _list_away(db, conf, chosen), "Not back after {wait} s: {left}. They stay undrained.")
+        failure = "Not back after {wait} s: {left}. They stay undrained."
+        _wait(conf.wait, lambda: _list_away(db, conf, chosen), failure)
         print("They take nodes.")
 
 
