@@ -10,10 +10,9 @@ import hashlib
 import logging
 import pathlib
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import flask
 import orjson
@@ -23,12 +22,13 @@ from oslo_log import log
 from werkzeug import routing
 
 from ingot.api import routes
-from ingot.api.auth import identity
+from ingot.api.auth import identity, sessions
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions
+from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions, web_console
 from ingot.api.web.audit_trail import Done, Subject, Trail
-from ingot.api.web.call import Call, Reply
+from ingot.api.web.call import Call, LockWaits, Reply
+from ingot.api.web.consoles import Console, Consoles
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
@@ -48,10 +48,8 @@ _BODY_SIZES = {
     "/continue_inspection": "max_json_body_size_inspection",
 }
 
-_LONGEST_NAME = 255  # of a user, in the history of a node
 _EVERYTHING = Access()
 _CONDITIONS = frozenset(("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"))
-_FIRST_PAUSE_S = 0.05
 
 _NO_STATE = "/v1/nodes/<node>/states/<name>"
 _QUIET = frozenset(("/", "/v1", "/healthcheck", "/v1/heartbeat/<node>"))
@@ -59,10 +57,13 @@ _QUIET = frozenset(("/", "/v1", "/healthcheck", "/v1/heartbeat/<node>"))
 
 Environ = dict[str, Any]
 
-_ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
+_ROOTS = frozenset((web_console.ROOT, *(route.path.split("/")[1] for route in routes.ROUTES)))
 
 FEED = "ingot.feed"
 """The extension of the application that the web server closes when it stops."""
+
+CONSOLES = "ingot.consoles"
+"""The extension of the application that ends open consoles when the web server stops."""
 
 NOTIFIER, TRAIL = "ingot.notifier", "ingot.audit_trail"
 """The extensions that send notifications and write the audit trail, closed when the web server has stopped."""
@@ -76,7 +77,7 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
 
     :raises ConfigurationError: the users of http_basic cannot be read.
     """
-    return _Application(Api(conf, db, client), proxies.ProxyHeaders(conf))
+    return _Application(conf, Api(conf, db, client), proxies.ProxyHeaders(conf))
 
 
 class _Application(flask.Flask):
@@ -85,12 +86,14 @@ class _Application(flask.Flask):
     Requests are handed on: none of the contexts of Flask is made, in which other code could look for them.
     """
 
-    def __init__(self, api: "Api", headers: proxies.ProxyHeaders) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, api: "Api", headers: proxies.ProxyHeaders) -> None:
         here = str(pathlib.Path(__file__).parent)  # the framework cannot find the folder of a namespace package
         super().__init__("ingot.api", static_folder=None, root_path=here, instance_path=here)
         self._api = api
         self._headers = headers
+        self._console = web_console.ConsoleFiles(conf)
         self.extensions[FEED] = api.feed
+        self.extensions[CONSOLES] = api.consoles
         self.extensions[NOTIFIER], self.extensions[TRAIL] = api.notifier, api.trail
         self.extensions[BODY_LIMIT] = api.body_limit
         # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
@@ -103,11 +106,13 @@ class _Application(flask.Flask):
         self._correct(environ)
         exchange = Exchange(self.request_class(environ))
         try:
-            exchange.endpoint, exchange.named = self._urls.match(exchange.path)
-            response = self._api.answer(exchange)
+            response = self._open_file(exchange)
+            if response is None:
+                exchange.endpoint, exchange.named = self._urls.match(exchange.path)
+                response = self._api.answer(exchange)
         except Exception as exc:  # noqa: BLE001 - what is no refusal is logged there
             response = _refuse(exchange, exc)
-        if exchange.subject is not None:
+        if exchange.subject is not None and exchange.subject.counts:
             self._api.trail.record(exchange.sum_up(response.status_code, exchange.subject))
         signs = _sign(exchange, response.status_code)
 
@@ -116,6 +121,16 @@ class _Application(flask.Flask):
             return start_response(status, [*own, *signs.items()])
 
         return response(environ, start)
+
+    def _open_file(self, exchange: "Exchange") -> flask.Response | None:
+        """Return a file of the web console, which has no route; None if the request is for the API."""
+        path = exchange.path
+        if not (path.startswith(web_console.HOME) or (path == "/" and "HTTP_ACCEPT" in exchange.environ)):
+            return None
+        if (reply := self._console.answer(exchange.request.method, path, exchange.environ)) is None:
+            return None
+        exchange.endpoint = web_console.PREFIX
+        return flask.Response(cast(bytes, reply.body), reply.status, reply.headers)
 
     def _correct(self, environ: Environ) -> None:
         """Take what proxies pass on, and other spellings of a URL: without a version, with ``.json`` at its end."""
@@ -144,6 +159,7 @@ class Exchange:
     :ivar rule: the rule of policy for it, if it is a user's and may change something.
     :ivar subject: what it is about, if it is recorded.
     :ivar refusal: the message that it is refused with.
+    :ivar session: that its cookie has, if the cookie counts.
     :ivar is_secret: whether the answer is for a machine and stays in no cache.
     """
 
@@ -165,6 +181,7 @@ class Exchange:
         self.ctx.update_store()
         self.minor: int | None = None
         self.allow: str | None = None
+        self.session: sessions.Session | None = None
         self.is_secret = False
         self.rule = ""
         self.subject: Subject | None = None
@@ -172,8 +189,8 @@ class Exchange:
 
     def sum_up(self, status: int, subject: Subject) -> Done:
         """Return what the audit trail says of it."""
-        own = self.ctx, self.method, self.path, self.rule, self.named.get("node") or self.named.get("ident")
-        return Done(*own, status, self.refusal, self.address, subject)
+        given = next((self.named[part] for part in ("node", "ident", "hostname") if part in self.named), None)
+        return Done(self.ctx, self.method, self.path, self.rule, given, status, self.refusal, self.address, subject)
 
     @property
     def address(self) -> str:
@@ -185,20 +202,20 @@ class Exchange:
 class Answer(NamedTuple):
     """What the application answers.
 
-    :param lasting: a body that is sent without a thread, instead of ``body``.
+    :param lasting: a body that is sent without a thread, instead of ``body``; or what takes over the connection.
     :param close: ends it, if it must be ended.
     """
 
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes = b""
-    lasting: streams.Lasting | None = None
+    lasting: streams.Lasting | Console | None = None
     close: Callable[[], None] | None = None
 
 
 def collect(wsgi_app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> Answer:
     """Have the application answer a request that has arrived whole."""
-    lasting: list[streams.Lasting] = []
+    lasting: list[streams.Lasting | Console] = []
     begun: list[tuple[str, list[tuple[str, str]]]] = []
     environ[streams.TAKE] = lasting.append
     try:
@@ -214,7 +231,9 @@ def collect(wsgi_app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -
         return Answer(500, [(b"content-length", b"0")])
     status, headers = begun[-1]
     encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-    return Answer(int(status[:3]), encoded, body, lasting[0] if lasting else None, close)
+    if lasting:
+        return Answer(int(status[:3]), encoded, lasting=lasting[0], close=close or lasting[0].close)
+    return Answer(int(status[:3]), encoded, body, close=close)
 
 
 class Api:
@@ -229,9 +248,11 @@ class Api:
         self._db = db
         self._client = client
         self._auth = identity.load_strategy(conf)
-        self.feed = Feed(conf, db)
-        self._waiting_slots = threading.Semaphore(max(1, conf.api.api_threads // 4))
+        self._sessions = sessions.Sessions(conf, self._auth)
+        self.feed = Feed(conf, db, is_alone=client.stays_inside)
+        self._lock_waits = LockWaits(conf)
         self._downloads = Downloads(conf)
+        self.consoles = Consoles(conf)
         tracing.start(conf, "ingot-api")
         self.trail = Trail(conf, db)
         self.notifier = notifier.Notifier(conf, notifier.API)
@@ -252,8 +273,11 @@ class Api:
             if self._conf.api.machine_networks:
                 proxies.check_machine(self._conf, route.path, exchange.address, exchange.request.remote_addr)
         operation = _find_operation(route, exchange)
-        if exchange.method != "GET" and not route.for_machines:
-            exchange.rule = operation.rule
+        rule = operation.rule if exchange.method != "GET" else None
+        if operation.escalation:
+            rule = operation.escalation.find_rule(exchange.request.args)
+        if rule is not None and not route.for_machines:
+            exchange.rule = rule
             exchange.subject = Subject() if self.trail.is_on else None
         access = self._authenticate(route, exchange)
         exchange.minor = _read_minor(route, exchange)
@@ -292,46 +316,41 @@ class Api:
             return self._wait_for_lock(handle)
 
     def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
-        """Wait a moment for a node that is locked: mostly the request before this one is still being served.
-
-        A request that is refused because of a lock has written nothing, so that the whole handler can run again. Only
-        some may wait: threads that wait serve no other requests.
-        """
+        """Wait a moment for a node that is locked: mostly the request before this one is still being served."""
         try:
             return handle()
-        except errors.NodeLocked:
-            if not self._conf.api.lock_wait_timeout or not self._waiting_slots.acquire(blocking=False):
-                raise
-        until = time.monotonic() + self._conf.api.lock_wait_timeout
-        pause = _FIRST_PAUSE_S
-        try:
-            while (left := until - time.monotonic()) > pause:
-                time.sleep(pause)
-                with contextlib.suppress(errors.NodeLocked):
-                    return handle()
-                pause *= 2
-            time.sleep(max(left, 0))
-            return handle()
-        finally:
-            self._waiting_slots.release()
+        except errors.NodeLocked as exc:
+            return self._lock_waits.repeat(handle, exc)
 
     def _authenticate(self, route: Route, exchange: Exchange) -> Access:
         """Find out who sends a request, unless it is public, and return what they may do."""
         if route.public:
+            if route.path == sessions.PATH:
+                with contextlib.suppress(errors.NotAuthenticated):  # the answer says so
+                    self._identify(exchange)
             return _EVERYTHING
-        environ = exchange.environ
-        if self._auth is None:  # what a client says goes into the history of the node
-            exchange.ctx.user_id = environ.get("HTTP_X_USER_ID", "")[:_LONGEST_NAME] or None
-            exchange.ctx.project_id = environ.get("HTTP_X_PROJECT_ID", "")[:_LONGEST_NAME] or None
-            return _EVERYTHING
-        exchange.ctx = self._auth.identify(environ, **exchange.ids)
-        exchange.ctx.update_store()
+        self._identify(exchange)
         return self._auth.access(exchange.ctx)
+
+    def _identify(self, exchange: Exchange) -> None:
+        """Find out who sends a request.
+
+        :raises NotAuthenticated: it has no valid credentials, nor a session.
+        """
+        if sessions.SIGNS.isdisjoint(exchange.environ):
+            exchange.ctx = self._auth.identify(exchange.environ, **exchange.ids)
+        else:
+            exchange.ctx, exchange.session = self._sessions.identify(exchange.environ, **exchange.ids)
+        exchange.ctx.update_store()
 
     def _call(self, operation: Operation, exchange: Exchange, access: Access, conditions: Preconditions | None) -> Call:
         request, minor = exchange.request, exchange.minor or versions.MIN
         query = operations.read_query(operation.query, request.args, minor) if request.query_string else {}
-        body = operation.body.check(self._read_body(request), minor) if operation.body else None
+        body = (
+            operation.body.check(fields.read_body(self._conf, request, self.body_limit(exchange.path)), minor)
+            if operation.body
+            else None
+        )
         if exchange.subject is not None:
             exchange.subject.note_body(body)
         return Call(
@@ -343,6 +362,9 @@ class Api:
             rule=operation.rule,
             feed=self.feed,
             downloads=self._downloads,
+            consoles=self.consoles,
+            sessions=self._sessions,
+            session=exchange.session,
             notifier=self.notifier,
             subject=exchange.subject,
             headers=request.headers,
@@ -354,42 +376,13 @@ class Api:
             body=body,
             preconditions=None if exchange.method == "GET" else conditions,
             changes=exchange.method != "GET",
+            offers_web_socket=sessions.OFFER in exchange.environ,
         )
 
     def body_limit(self, path: str) -> int:
         """Return how many bytes the body of a request to a path may have."""
         own = next((name for end, name in _BODY_SIZES.items() if path.rstrip("/").endswith(end)), "max_json_body_size")
         return int(self._conf.api[own]) * 1024
-
-    def _read_body(self, request: flask.Request) -> Any:
-        """Return the parsed body; None for an empty one.
-
-        :raises BodyTooLarge: it has more bytes than are accepted.
-        :raises TooDeep: its lists and objects are nested deeper than is accepted.
-        :raises Invalid: it is not JSON, or did not arrive whole.
-        """
-        limit, declared = self.body_limit(request.path), request.content_length or 0
-        try:
-            raw = b"" if declared > limit else request.stream.read(limit + 1)
-        except (OSError, ValueError) as exc:
-            raise errors.Invalid(
-                f"The request body cannot be read: {exc}. Send a Content-Length that is true, or whole chunks."
-            ) from exc
-        if max(declared, len(raw)) > limit:
-            raise errors.BodyTooLarge(size=max(declared, len(raw)), limit=limit)
-        if len(raw) < declared:
-            raise errors.Invalid(f"The request body ended after {len(raw)} of {declared} bytes.")
-        if not raw.strip():
-            return None
-        try:
-            parsed = orjson.loads(raw)
-        except orjson.JSONDecodeError as exc:
-            raise errors.Invalid(f"The request body is not JSON: {exc}. Send a JSON document in UTF-8.") from exc
-        if fields.is_deeper_than(parsed, self._conf.api.max_json_body_depth):
-            raise faults.TooDeep(limit=self._conf.api.max_json_body_depth)
-        if parsed is None:
-            raise errors.Invalid("The request body is null. Send a JSON object or list, or leave the body out.")
-        return parsed
 
 
 def _find_operation(route: Route, exchange: Exchange) -> Operation:

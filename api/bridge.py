@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, Protocol
 from oslo_log import log
 
 from ingot.api.app import Answer, collect
-from ingot.api.web import streams
+from ingot.api.web import consoles, streams, web_sockets
 from ingot.common import errors
 
 LOG = log.getLogger(__name__)
@@ -51,6 +51,12 @@ class Connection(Protocol):
 
     def abort(self) -> None:
         """Close it without sending what waits to be sent."""
+
+    def close(self) -> None:
+        """Close it when all was sent."""
+
+    def switch(self, answer: bytes) -> web_sockets.WebSocket:
+        """Answer the request, and go on with a websocket."""
 
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -206,6 +212,9 @@ class Bridge:
         return True
 
     async def _send(self, scope: Scope, answer: Answer, send: Callable[..., Any]) -> None:
+        if isinstance(answer.lasting, consoles.Console):
+            await self._converse(scope[CONNECTION], answer, answer.lasting)
+            return
         start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
         if answer.lasting is None:
             scope[WRITES].gather()
@@ -231,6 +240,16 @@ class Bridge:
             if answer.close:
                 answer.close()
 
+    async def _converse(self, connection: Connection, answer: Answer, console: consoles.Console) -> None:
+        connection.sender = asyncio.current_task()
+        try:
+            if not connection.gone:
+                await console.run(connection.switch(console.handshake.answer(answer.headers)))
+        finally:
+            connection.sender = None
+            console.close()
+            connection.close()
+
 
 def _build_environ(scope: Scope, body: IO[bytes]) -> dict[str, Any]:
     """Return a request in the words of WSGI (PEP 3333)."""
@@ -247,6 +266,7 @@ def _build_environ(scope: Scope, body: IO[bytes]) -> dict[str, Any]:
         "REMOTE_ADDR": address,
         "REMOTE_PORT": str(client_port),
         streams.ARRIVED: time.monotonic(),
+        **({web_sockets.OFFER: True} if web_sockets.OFFER in scope else {}),
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope["scheme"],
         "wsgi.input": body,

@@ -18,7 +18,7 @@ from oslo_log import log
 from uvicorn.protocols.http import httptools_impl
 
 from ingot.api import bridge
-from ingot.api.web import access_log, faults
+from ingot.api.web import access_log, faults, web_sockets
 from ingot.common import errors, metrics, networks
 
 LOG = log.getLogger(__name__)
@@ -197,6 +197,8 @@ class Connection(httptools_impl.HttpToolsProtocol):
         self._arriving = False
         self._head = 0
         self._is_in_head = False
+        self._offer = b""
+        self._socket: web_sockets.WebSocket | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.address = ""
         self.idle_since = time.monotonic()
@@ -224,6 +226,31 @@ class Connection(httptools_impl.HttpToolsProtocol):
         """Close the connection with the answer that comes next, if it can say so."""
         if self._is_served and not self.cycle.response_started:
             self.cycle.keep_alive = False
+
+    # As the line of a websocket.
+
+    def switch(self, answer: bytes) -> web_sockets.WebSocket:
+        """Answer the request, and go on with a websocket. It counts as the answer, which lasts."""
+        self.cycle.response_started = True
+        self._socket = web_sockets.WebSocket(self)
+        self.write(answer)
+        return self._socket
+
+    def write(self, data: bytes) -> None:
+        self.transport.write(data)
+
+    async def drain(self) -> None:
+        await self.flow.drain()
+
+    def pause(self) -> None:
+        self.flow.pause_reading()
+
+    def resume(self) -> None:
+        self.flow.resume_reading()
+
+    def close(self) -> None:
+        self.transport.close()
+        self._limit_taking()
 
     # What the event loop calls.
 
@@ -279,10 +306,15 @@ class Connection(httptools_impl.HttpToolsProtocol):
             self._handshake.cancel()
         if self._is_open:
             super().connection_lost(exc)
+        if self._socket:
+            self._socket.lose()
         if self.sender:
             self.sender.cancel()
 
     def data_received(self, data: bytes) -> None:
+        if self._socket:
+            self._socket.take(data)
+            return
         if not self._is_open:
             self._early += data
             return
@@ -308,8 +340,11 @@ class Connection(httptools_impl.HttpToolsProtocol):
     def _drop_offer(self) -> bytes:
         """Begin again, with the head of a request without the offer to speak another protocol: it hides the body.
 
+        The offer is remembered.
+
         :returns: the head.
         """
+        self._offer = dict(self.headers).get(b"upgrade", b"").strip().lower()
         head = b"%s %s HTTP/%s\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         kept = (b"%s: %s\r\n" % (name, value) for name, value in self.headers if name != b"upgrade")
         self.parser = httptools.HttpRequestParser(self)
@@ -321,7 +356,7 @@ class Connection(httptools_impl.HttpToolsProtocol):
 
         :returns: whether the connection stays open for the answer; with TLS there is no such thing.
         """
-        if not self._is_served or self.cycle.response_started:
+        if self._socket or not self._is_served or self.cycle.response_started:
             return None
         if self.cycle.more_body:
             length = dict(self.cycle.scope["headers"]).get(b"content-length", b"").decode("latin-1")
@@ -352,7 +387,11 @@ class Connection(httptools_impl.HttpToolsProtocol):
         super().on_headers_complete()
         writes = _Writes(self.transport, self.on_response_complete)
         self.cycle.transport, self.cycle.on_response = cast(asyncio.Transport, writes), writes.end
-        cast(dict[str, object], self.scope)[bridge.WRITES] = writes
+        scope = cast(dict[str, object], self.scope)
+        scope[bridge.WRITES] = writes
+        offer, self._offer = self._offer, b""
+        if offer == b"websocket" and self.scope["method"] == "GET":
+            scope[web_sockets.OFFER] = True
         if self._guests.are_last:
             self.announce_end()
 

@@ -4,8 +4,22 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ingot.api.agents import agents, boot, boot_entry, boot_media
+from ingot.api.auth import sessions
 from ingot.api.auth.rules import RULES
-from ingot.api.nodes import bulk, history, inventory, maintenance, management, node_states, nodes, overdue, provision
+from ingot.api.nodes import (
+    bulk,
+    console,
+    fleet,
+    history,
+    inventory,
+    maintenance,
+    management,
+    node_states,
+    nodes,
+    overdue,
+    overview,
+    provision,
+)
 from ingot.api.resources import (
     allocations,
     audit,
@@ -16,8 +30,10 @@ from ingot.api.resources import (
     health,
     inbox,
     inspection_rules,
+    permissions,
     ports,
     root,
+    session,
     step_lists,
     vendor,
     volumes,
@@ -276,6 +292,13 @@ ROUTES: tuple[Route, ...] = (
     serve("conductors/<hostname>", {"GET": conductors.show}, "conductor:get", 49),
     # Ingot's own
     serve(
+        sessions.PATH,
+        {"GET": session.show, "POST": session.create, "DELETE": session.delete},
+        {"GET": "ingot:session:get", "POST": "ingot:session:create", "DELETE": "ingot:session:delete"},
+        public=True,
+    ),
+    serve("/ingot/v1/permissions", {"GET": permissions.index}, "ingot:permissions:get"),
+    serve(
         "/ingot/v1/nodes/<node>/plan",
         {"GET": provision.show_plan, "POST": provision.create_plan},
         "ingot:node:plan:get",
@@ -285,6 +308,11 @@ ROUTES: tuple[Route, ...] = (
     serve("/ingot/v1/nodes/<node>/runs", {"GET": history.list_runs}, "ingot:node:timeline:get"),
     serve("/ingot/v1/nodes/<node>/logs", {"GET": history.list_logs}, "ingot:node:logs:get"),
     serve("/ingot/v1/nodes/<node>/logs/<uuid>", {"GET": history.show_log}, "ingot:node:logs:get"),
+    serve("/ingot/v1/nodes/<node>/console", {"GET": console.attend}, "ingot:node:console:read"),
+    serve("/ingot/v1/nodes/<node>/console/log", {"GET": console.show_log}, "ingot:node:console:read"),
+    serve("/ingot/v1/nodes/<node>/steps", {"GET": management.list_offered_steps}, "ingot:node:steps:get"),
+    serve("/ingot/v1/nodes/<node>/inventory/changes", {"GET": inventory.show_changes}, "node:inventory:get"),
+    serve("/ingot/v1/nodes/<node>/sensors", {"GET": management.list_sensors}, "ingot:node:sensors:get"),
     serve("/ingot/v1/nodes/<node>/maintenance", {"GET": maintenance.index}, "ingot:node:maintenance:get"),
     serve(
         "/ingot/v1/nodes/<node>/maintenance/<hold>",
@@ -301,7 +329,21 @@ ROUTES: tuple[Route, ...] = (
         {"GET": "ingot:inbox:get", "DELETE": "ingot:inbox:delete"},
     ),
     serve("/ingot/v1/inbox/<ident>/accept", {"POST": inbox.accept}, "ingot:inbox:accept"),
+    serve("/ingot/v1/overview", {"GET": overview.index}, "ingot:overview:list"),
     serve("/ingot/v1/overdue", {"GET": overdue.index}, "ingot:overdue:get"),
+    serve("/ingot/v1/fleet", {"GET": fleet.index}, "node:list"),
+    serve("/ingot/v1/fleet/filter", {"GET": fleet.describe}, "node:list"),
+    serve(
+        "/ingot/v1/step_lists/template/<ident>/nodes", {"GET": step_lists.list_nodes_of_template}, "deploy_template:get"
+    ),
+    serve("/ingot/v1/step_lists/runbook/<ident>/nodes", {"GET": step_lists.list_nodes_of_runbook}, "runbook:get"),
+    serve("/ingot/v1/conductors", {"GET": conductors.list_standings}, "ingot:conductors:get"),
+    serve("/ingot/v1/conductors/<hostname>/leaving", {"GET": conductors.preview_leaving}, "ingot:conductors:get"),
+    serve(
+        "/ingot/v1/conductors/<hostname>/drain",
+        {"PUT": conductors.drain, "DELETE": conductors.undrain},
+        "ingot:conductors:drain",
+    ),
     serve("/ingot/v1/bulk", {"POST": bulk.create}, "ingot:bulk:create"),
     serve(description.PATH, {"GET": description.show(lambda: ROUTES)}, "ingot:description:get"),
 )

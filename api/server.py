@@ -24,7 +24,7 @@ import uvloop
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.api.app import BODY_LIMIT, FEED, NOTIFIER, TRAIL
+from ingot.api.app import BODY_LIMIT, CONSOLES, FEED, NOTIFIER, TRAIL
 from ingot.api.bridge import Bridge
 from ingot.api.connections import Connection, Guests, Limits
 from ingot.common import errors, metrics, telemetry, workers
@@ -167,6 +167,7 @@ class Server:
             metrics.API_THREADS([(("busy",), busy), (("most",), most)]),
             metrics.API_WAITING([((), waiting)]),
             metrics.API_CONNECTIONS([((), len(self._guests))]),
+            metrics.API_CONSOLES([((), len(self._app.extensions[CONSOLES]))]),
         ]
 
     def turned_at(self) -> float:
@@ -196,6 +197,7 @@ class Server:
         if self._thread.is_alive() and self._is_alone:
             workers.turn_away(self._listener)
         self._app.extensions[FEED].close()
+        self._app.extensions[CONSOLES].close()
         self._server.ask_to_stop()
         if self._thread.is_alive():
             self._thread.join(_GRACE_S + SHUTDOWN_SECONDS + 1)

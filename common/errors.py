@@ -169,6 +169,12 @@ class InstanceAssociated(Conflict):
     template = "Node {node} is associated with instance {instance}."
 
 
+class ConsoleTaken(Conflict):
+    """Another user, or another client of the BMC, has the serial console of a machine."""
+
+    template = "The serial console of node {node} is taken: {reason}"
+
+
 class PreconditionFailed(IngotError):
     """If-Match or If-None-Match does not fit what is there."""
 

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import orjson
 from cryptography import fernet
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf import hkdf
 from oslo_config import cfg
 
 from ingot.common import errors, masking
@@ -122,6 +124,25 @@ class Keyring:
             raise SecretUnreadable(reason=reason) from exc
         except errors.ConfigurationError as exc:
             raise SecretUnreadable(reason=exc.message.rstrip(".")) from exc
+
+    def issue(self, value: Any) -> str:
+        """Return a token that holds a value, which only services with the same keys can read or make.
+
+        It is encrypted with keys that are made of those for secrets: neither opens what the other has closed.
+
+        :raises ServiceUnavailable: there are no keys that can be used.
+        """
+        return self._keys_of_request().tokens.encrypt(orjson.dumps(value)).decode()
+
+    def redeem(self, token: str) -> Any:
+        """Return the value that a token of :meth:`issue` holds; None if it is none.
+
+        :raises ServiceUnavailable: there are no keys that can be used.
+        """
+        try:
+            return orjson.loads(self._keys_of_request().tokens.decrypt(token.encode()))
+        except fernet.InvalidToken:
+            return None
 
     def check(self) -> None:
         """Refuse a file that cannot be used.
@@ -236,10 +257,12 @@ class _Keys(NamedTuple):
     """The keys of a file.
 
     :param first: fingerprint of the one that encrypts.
+    :param tokens: keys made of these, for tokens.
     """
 
     first: str
     fernet: fernet.MultiFernet
+    tokens: fernet.MultiFernet
 
 
 @functools.lru_cache(maxsize=16)
@@ -249,14 +272,21 @@ def _read(path: pathlib.Path, _changed_at: int, _size: int) -> _Keys:
     :raises ValueError: a line is none; the message names it by its number, for a part of a key is a secret, too.
     """
     lines = enumerate(map(str.strip, path.read_text("ascii", "replace").splitlines()), 1)
-    keys = {}
+    keys, tokens = {}, {}
     for number, line in lines:
         if line and not line.startswith("#"):
             try:
                 keys[line] = fernet.Fernet(line)
             except ValueError:
                 raise ValueError(f"Line {number}") from None
+            tokens[line] = fernet.Fernet(_derive(base64.urlsafe_b64decode(line)))
     if not keys:
         raise ValueError("An empty file")
     first = hashlib.sha256(base64.urlsafe_b64decode(next(iter(keys)))).hexdigest()[:8]
-    return _Keys(first, fernet.MultiFernet(list(keys.values())))
+    return _Keys(first, *(fernet.MultiFernet(list(found.values())) for found in (keys, tokens)))
+
+
+def _derive(key: bytes) -> bytes:
+    """Return the key for tokens that is made of a key for secrets (HKDF, RFC 5869)."""
+    made = hkdf.HKDF(hashes.SHA256(), 32, salt=None, info=b"ingot tokens").derive(key)
+    return base64.urlsafe_b64encode(made)

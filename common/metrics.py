@@ -209,6 +209,13 @@ API_THREADS = scraped_gauge(
     Part.API, "ingot_api_threads", "Threads that answer requests: those at work, and all there may be.", "state"
 )
 API_WAITING = scraped_gauge(Part.API, "ingot_api_requests_waiting", "Requests that have arrived and wait for a thread.")
+API_CONSOLES = scraped_gauge(Part.API, "ingot_api_consoles", "Serial consoles that clients have open.")
+
+SESSIONS = counter(
+    Part.API, "ingot_console_sessions_total",
+    "Sessions of the web console: opened, refused to open, closed by their users, and requests after their end.",
+    "outcome",
+)  # fmt: skip
 
 BOOT_SCRIPTS = counter(
     Part.API, "ingot_boot_scripts_total",
@@ -296,6 +303,14 @@ LOCK_SECONDS = histogram(
     Part.CONDUCTOR, "ingot_conductor_lock_duration_seconds", "Time for which a node was locked.", buckets=_REMOTE
 )
 LOCKS_HELD = gauge(Part.CONDUCTOR, "ingot_conductor_locks_held", "Nodes that this conductor has locked.")
+CONSOLES = scraped_gauge(
+    Part.CONDUCTOR, "ingot_conductor_consoles",
+    "Serial consoles of this conductor, by state: connecting, open, lost, taken by another client of the BMC, closed.",
+    "state",
+)  # fmt: skip
+CONSOLE_READERS = scraped_gauge(
+    Part.CONDUCTOR, "ingot_conductor_console_readers", "Readers of serial consoles, by what they may do.", "mode"
+)
 TIMER_SECONDS = histogram(
     Part.CONDUCTOR, "ingot_conductor_timer_duration_seconds", "Time that periodic work took.", "timer", buckets=_REMOTE
 )

@@ -7,10 +7,12 @@ from typing import TypeVar, cast
 
 import oslo_messaging
 
-from ingot.common import context, errors, states
+from ingot.common import clock, context, errors, states
+from ingot.common import console_frames as frames
 from ingot.common.json_types import FlowRequest, Json
 from ingot.conductor import preview, validation
 from ingot.conductor.allocations import Allocator
+from ingot.conductor.console_server import ConsoleServer, Visit
 from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.steps import checks
 from ingot.conductor.task import task_manager
@@ -21,12 +23,15 @@ from ingot.drivers.interfaces.console import ConsoleInterface
 from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.raid import RAIDInterface
+from ingot.drivers.interfaces.sensors import Sensor
 from ingot.drivers.interfaces.vendor import VendorCall
 from ingot.rpcapi import transport, versions
 
 AnyInterface = TypeVar("AnyInterface", bound=BaseInterface)
 Work = Callable[..., object]
 Exposed = Callable[..., Json]
+
+_MOST_BREAKERS = 100
 
 _BUSY = states.WORKING | states.WAITING
 """While a flow is under way in these states, how the machine boots is the flow's business (measured contract)."""
@@ -74,8 +79,11 @@ class Endpoint:
 
     target = oslo_messaging.Target(version=versions.RPC_VERSION)
 
-    def __init__(self, services: Services, queues: NodeQueues, allocator: Allocator) -> None:
+    def __init__(
+        self, services: Services, queues: NodeQueues, allocator: Allocator, console_server: ConsoleServer
+    ) -> None:
         self._services = services
+        self._console_server = console_server
         self._queues = queues
         self._allocator = allocator
 
@@ -142,6 +150,30 @@ class Endpoint:
     def get_steps(self, task: Task, kind: str) -> list[validation.ListedStep]:
         return validation.list_steps(task, kind)
 
+    @question
+    def get_offered_steps(self, task: Task, kind: str) -> list[validation.ListedOffer]:
+        return validation.list_offers(task, kind)
+
+    # How this conductor and machines are now
+
+    @serve
+    def get_load(self, _ctx: Json) -> Json:
+        """Return how much this conductor has to do, and which BMCs do not answer it."""
+        load = self._queues.read_load()
+        silent = self._services.circuit_breakers.list_open(_MOST_BREAKERS)
+        return {
+            "threads_busy": sum(pool.busy for pool in load.pools),
+            "threads_most": sum(pool.most for pool in load.pools),
+            "pools": [pool._asdict() for pool in load.pools],
+            "working": load.nodes,
+            "queue": load.jobs,
+            "breakers": [{"address": one.bmc, "since": clock.iso(one.since), "reason": one.reason} for one in silent],
+        }
+
+    @question
+    def get_sensors(self, task: Task) -> list[Sensor]:
+        return _get_valid(task, ManagementInterface).get_sensors(task)
+
     # Console
 
     @question
@@ -158,6 +190,25 @@ class Endpoint:
         with self._services.notifier.action(task.context, "console_set", task.describe):
             (console.start_console if enabled else console.stop_console)(task)
             task.set(console_enabled=enabled)
+
+    @question
+    def open_console(self, task: Task, mode: str, take_over: bool, user: str) -> frames.Place:
+        """Return where the serial console of a node is served; its BMC is called when someone comes there.
+
+        :param mode: read or write.
+        :param take_over: whether to type in place of another user, or of another client of the BMC.
+        :raises ConsoleTaken: another user types.
+        """
+        make = _get_valid(task, ConsoleInterface).find_stream(task)
+        visit = Visit(task.node.uuid, make, user, mode == "write", take_over, task.context.request_id)
+        return self._console_server.admit(visit)
+
+    @question
+    def get_console_log(self, task: Task) -> str | None:
+        """Return what the machine has said since it was switched on; None: its console is not open."""
+        _get_valid(task, ConsoleInterface).find_stream(task)
+        said = self._services.consoles.read(task.node.uuid)
+        return None if said is None else said.decode("utf-8", "replace")
 
     # How the machine boots
 

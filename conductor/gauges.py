@@ -59,3 +59,6 @@ class Gauges:
         threads = [((pool.name, state), getattr(pool, state)) for pool in load.pools for state in ("busy", "most")]
         yield metrics.WORKERS(threads)
         yield metrics.CIRCUITS_OPEN([((), services.circuit_breakers.count_open())])
+        states, modes = services.consoles.count()
+        yield metrics.CONSOLES([((state,), count) for state, count in states.items()])
+        yield metrics.CONSOLE_READERS([((mode,), count) for mode, count in modes.items()])

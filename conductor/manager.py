@@ -15,6 +15,8 @@ from oslo_log import log
 from ingot.common import systemd, telemetry, tracing
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.boot_retries import BootRetrier
+from ingot.conductor.console_keeper import ConsoleKeeper
+from ingot.conductor.console_server import ConsoleServer
 from ingot.conductor.dispatcher import Dispatcher
 from ingot.conductor.endpoint import Endpoint
 from ingot.conductor.gauges import Gauges
@@ -33,6 +35,9 @@ from ingot.rpcapi import versions
 LOG = log.getLogger(__name__)
 
 _RETENTION_INTERVAL = 3600
+
+_COME_BACK = "its conductor stops; come back"
+"""What those learn who read serial consoles."""
 
 _PART = "conductor"
 """What the health of a process calls its conductor."""
@@ -59,7 +64,8 @@ class Conductor:
         self.dispatcher = Dispatcher(services, self.membership)
         self.queues = self.dispatcher.queues
         self.allocator = Allocator(db, conf.host, self.queues.submit, self.queues.is_busy, services.heartbeat_timeout)
-        self.endpoint = Endpoint(services, self.queues, self.allocator)
+        self._console_server = ConsoleServer(conf, services.consoles)
+        self.endpoint = Endpoint(services, self.queues, self.allocator, self._console_server)
         self.synchronizer = PowerSynchronizer(services, self.membership.owns)
         self.sweeper = Sweeper(services, self.membership, self.queues, self.allocator)
         self._sensors = SensorReader(services, self.membership.owns)
@@ -100,6 +106,8 @@ class Conductor:
             retrier = BootRetrier(services, self.queues, self.membership.owns)
             self._every(retrier.retry_boots, self.conf.pxe.boot_retry_check_interval)
         self._every(self.synchronizer.sync_power, options.sync_power_state_interval)
+        keeper = ConsoleKeeper(services, self.membership.owns)
+        self._every(keeper.keep_consoles, options.sweep_interval, immediately=True)
         self._every(self.sweeper.collect_events, options.sweep_interval)
         self._every(self.sweeper.prune, _RETENTION_INTERVAL)
         # The periodic methods of interfaces, each once, whichever drivers use it (specification 004).
@@ -148,6 +156,7 @@ class Conductor:
         for pool in self._periodics:
             pool.stop()
         self.membership.withdraw()
+        self.services.consoles.stop_all(_COME_BACK)
         self.dispatcher.delayed_wakeups.stop()
 
     def stop(self) -> bool:
@@ -162,6 +171,8 @@ class Conductor:
         ended = self.queues.stop(self.conf.conductor.graceful_shutdown_timeout)
         if not ended:
             LOG.warning("Some steps did not end in time; another conductor takes over their nodes")
+        self.services.consoles.stop_all(_COME_BACK)
+        self._console_server.stop()
         self.synchronizer.stop()
         self._sensors.stop()
         for pool in self._periodics:

@@ -1,12 +1,13 @@
 """What a conductor checks of a node: interface by interface, or for one flow."""
 
+from collections.abc import Mapping
 from typing import TypedDict
 
 from ingot.common import errors, interfaces
 from ingot.common.json_types import FlowRequest, OfferedSteps
-from ingot.common.steps import StepJson
+from ingot.common.steps import Runner, StepJson
 from ingot.conductor.flows import FLOWS
-from ingot.conductor.steps import checks, planning
+from ingot.conductor.steps import checks, planning, reserved
 from ingot.conductor.steps.flow import Flow
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.interfaces.deploy import DeployInterface
@@ -89,13 +90,7 @@ def list_steps(task: Task, kind: str) -> list[ListedStep]:
 
     The agent is not asked: its steps are those that one has offered last.
     """
-    nothing: OfferedSteps = {"at": None, "priorities": {}}
-    deploy: DeployInterface | None = task.driver.deploy
-    offered = (deploy and deploy.recall_in_band_steps(task, kind)) or nothing
-    known: list[StepJson] = []
-    for label, priority in offered["priorities"].items():
-        interface, _dot, step = label.partition(".")
-        known.append({"interface": interface, "step": step, "priority": priority})
+    offered = _recall_offer(task, kind)
     return [
         {
             "interface": one.interface,
@@ -103,8 +98,85 @@ def list_steps(task: Task, kind: str) -> list[ListedStep]:
             "priority": one.priority,
             "offered_at": offered["at"] if one.label in offered["priorities"] else None,
         }
-        for one in planning.default_steps(task, kind, known)
+        for one in planning.default_steps(task, kind, _list_in_band(offered))
     ]
+
+
+class ListedOffer(TypedDict):
+    """A step that can be asked for; ``offered_at`` as in :class:`ListedStep`.
+
+    :ivar interface: None: it can be named on any.
+    :ivar priority: 0: it runs only when it is asked for.
+    :ivar runner: what runs it: driver, agent or reserved.
+    :ivar argsinfo: by argument, its description, type, and whether it is required; None: they are not described.
+    """
+
+    interface: str | None
+    step: str
+    priority: float
+    offered_at: str | None
+    runner: str
+    argsinfo: Mapping[str, Mapping[str, object]] | None
+    abortable: bool
+    requires_ramdisk: bool
+
+
+def list_offers(task: Task, kind: str) -> list[ListedOffer]:
+    """Return all steps of a kind that can be asked for: those of driver and agent by name, and the reserved ones.
+
+    The agent is not asked, as in :func:`list_steps`; what it has said of arguments is not kept.
+    """
+    offered = _recall_offer(task, kind)
+    known = planning.read_offers(task, kind, _list_in_band(offered)).steps.values()
+    steps = [
+        _show_offer(one, offered["at"] if one.step.label in offered["priorities"] else None)
+        for one in sorted(known, key=lambda offer: offer.step.key)
+    ]
+    return [*steps, *(_show_reserved(name, step) for name, step in reserved.STEPS.items())]
+
+
+def _show_offer(offer: planning.StepOffer, offered_at: str | None) -> ListedOffer:
+    step = offer.step
+    return {
+        "interface": step.interface,
+        "step": step.step,
+        "priority": step.priority,
+        "offered_at": offered_at,
+        "runner": step.runner.value,
+        # Of a driver, None says that there are none.
+        "argsinfo": {} if offer.argsinfo is None and step.runner is not Runner.AGENT else offer.argsinfo,
+        "abortable": step.abortable,
+        "requires_ramdisk": step.requires_ramdisk,
+    }
+
+
+def _show_reserved(name: str, step: reserved.ReservedStep) -> ListedOffer:
+    return {
+        "interface": None,
+        "step": name,
+        "priority": 0,
+        "offered_at": None,
+        "runner": Runner.RESERVED.value,
+        "argsinfo": step.argsinfo,
+        "abortable": True,
+        "requires_ramdisk": False,
+    }
+
+
+def _recall_offer(task: Task, kind: str) -> OfferedSteps:
+    """Return what the node's last agent has offered."""
+    nothing: OfferedSteps = {"at": None, "priorities": {}}
+    deploy: DeployInterface | None = task.driver.deploy
+    return (deploy and deploy.recall_in_band_steps(task, kind)) or nothing
+
+
+def _list_in_band(offered: OfferedSteps) -> list[StepJson]:
+    """Return the steps of an agent as it has offered them, as far as that is kept."""
+    known: list[StepJson] = []
+    for label, priority in offered["priorities"].items():
+        interface, _dot, step = label.partition(".")
+        known.append({"interface": interface, "step": step, "priority": priority})
+    return known
 
 
 def _validate_interface(task: Task, interface_type: str) -> Validation:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 
 from ingot.common import clock, states, waits
-from ingot.db import models, nodes
+from ingot.db import models, nodes, outbox
 from ingot.db.engine import Database
 
 _NODES = nodes.NODES
@@ -84,7 +84,9 @@ def issue_token(db: Database, node: models.Node, address: str, lifetime: float) 
     """
     if node.agent_token is None:
         token, moment = secrets.token_urlsafe(32), clock.now()
-        if db.write(_ISSUED, node_id=node.id, moment=moment, new_token=token, new_address=address) == 1:
+        own = {"node_id": node.id, "moment": moment, "new_token": token, "new_address": address}
+        events = nodes.as_appended([outbox.build_boot_event("node looked up")])
+        if db.write(_ISSUED, has_events=True, **own, **events) == 1:
             return token
         node = look_up(db, node.uuid, ()) or node  # another request was faster: it may be the same agent's
     issued_at = node.agent_token_at
@@ -102,7 +104,7 @@ _ISSUED = (
     sa.update(_NODES)
     .where(_OWN, _NODES.c.agent_token.is_(None))
     .values(agent_token=sa.bindparam("new_token"), agent_token_at=_MOMENT, agent_address=sa.bindparam("new_address"))
-    .values(_KEPT)
+    .values({**_KEPT, **nodes.APPENDED})
 )
 
 
@@ -176,7 +178,10 @@ def record_heartbeat(db: Database, node: models.Node, values: Mapping[str, objec
         this boot was faster.
     """
     sent = {f"new_{name}": values.get(name) for name in _SENT}
-    return db.write(_HEARD, node_id=node.id, shown=node.agent_token, moment=clock.now(), **sent) == 1
+    is_first = node.agent_url is None
+    events = nodes.as_appended([outbox.build_boot_event("heartbeat")] if is_first else [])
+    own = {"node_id": node.id, "shown": node.agent_token, "moment": clock.now()}
+    return db.write(_HEARD_FIRST if is_first else _HEARD, is_first, **own, **sent, **events) == 1
 
 
 def _build_heard() -> sa.Update:
@@ -198,6 +203,7 @@ def _build_heard() -> sa.Update:
 
 
 _HEARD = _build_heard()
+_HEARD_FIRST = _HEARD.values(nodes.APPENDED)
 
 
 def needs_wakeup(node: models.Node) -> bool:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors, states
-from ingot.db import listing, models, node_lists, node_refusals, nodes, rows
+from ingot.db import listing, models, node_lists, node_refusals, nodes, outbox, rows
 from ingot.db.engine import Database, retry_transaction
 
 _NODES = nodes.NODES
@@ -240,7 +240,7 @@ def count_matching(db: Database, allocation: models.Allocation) -> tuple[int, in
 
 def _change_node(connection: sa.Connection, node: models.Node, values: Mapping[str, object]) -> bool:
     try:
-        return nodes.IF_UNCHANGED.execute(connection, values, nodes.build_events(values), nodes.as_read(node))
+        return nodes.IF_UNCHANGED.execute(connection, values, outbox.build_events(values), nodes.as_read(node))
     except db_exc.DBDuplicateEntry as exc:
         raise node_refusals.duplicate_error(exc, values, node.uuid) from exc
 

@@ -5,7 +5,7 @@ import secrets
 import sqlalchemy as sa
 
 from ingot.common import clock
-from ingot.db import models, nodes
+from ingot.db import models, nodes, outbox
 from ingot.db.engine import Database
 
 _NODES = nodes.NODES
@@ -16,8 +16,7 @@ _TICKET_SECONDS = 60
 
 def note_script(db: Database, node: models.Node) -> None:
     """Write that the machine of a node has fetched its boot script."""
-    fetched = {"boot_script_at": clock.now(), "updated_at": _NODES.c.updated_at}
-    db.write(sa.update(_NODES).where(_NODES.c.id == node.id).values(fetched))
+    _write_fetched(db, _NODES.c.id == node.id)
 
 
 def issue_ticket(db: Database, node: models.Node, address: str | None) -> str | None:
@@ -27,13 +26,26 @@ def issue_ticket(db: Database, node: models.Node, address: str | None) -> str | 
     :returns: None if another address had one since the conductor last booted the machine.
     """
     ticket = secrets.token_urlsafe(32)
-    fetched = {"boot_script_at": clock.now(), "boot_ticket": ticket, "updated_at": _NODES.c.updated_at}
-    own = sa.update(_NODES).where(_NODES.c.id == node.id)
+    own, more = _NODES.c.id == node.id, {"boot_ticket": ticket}
     if address is not None:
         is_same = [_NODES.c.boot_address == address] if address else []
-        own = own.where(sa.or_(_NODES.c.boot_address.is_(None), *is_same))
-        fetched["boot_address"] = address
-    return ticket if db.write(own.values(fetched)) == 1 else None
+        own = sa.and_(own, sa.or_(_NODES.c.boot_address.is_(None), *is_same))
+        more["boot_address"] = address
+    return ticket if _write_fetched(db, own, **more) == 1 else None
+
+
+def _write_fetched(db: Database, own: sa.ColumnElement[bool], **more: object) -> int:
+    """Write that a boot script was fetched; the first time since the step began is an event.
+
+    Any client can fetch one, as often as it likes.
+    """
+    began, before = _NODES.c.step_started_at, _NODES.c.boot_script_at
+    is_first = sa.and_(began.is_not(None), sa.or_(before.is_(None), before < began))
+    events = [(_NODES.c[name], sa.case((is_first, new), else_=_NODES.c[name])) for name, new in nodes.APPENDED.items()]
+    fetched = {"boot_script_at": clock.now(), "updated_at": _NODES.c.updated_at, **more}
+    values = [*events, *((_NODES.c[name], value) for name, value in fetched.items())]  # MariaDB assigns in this order
+    statement = sa.update(_NODES).where(own).ordered_values(*values)
+    return db.write(statement, has_events=True, **nodes.as_appended([outbox.build_boot_event("boot script fetched")]))
 
 
 def redeem_ticket(db: Database, uuid: str, ticket: str, address: str | None) -> models.Node | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from ingot.common import clock, errors
-from ingot.db import listing, models, nodes
+from ingot.db import listing, models, nodes, outbox
 from ingot.db.engine import Database, retry_transaction
 
 DRAIN_ASKED, DRAIN_FOLLOWED = "asked", "followed"
@@ -15,6 +15,8 @@ DRAIN_ASKED, DRAIN_FOLLOWED = "asked", "followed"
 
 CONDUCTORS = models.table(models.Conductor)
 INTERFACES = models.table(models.ConductorHardwareInterface)
+
+_ONLINE, _STOPPED = "online", "stopped"
 
 _RESTART_S = 300
 """Seconds within which a conductor that was stopped may be expected back."""
@@ -92,7 +94,8 @@ def register(
 
     :param values: conductor_group, process, release, rpc_version, and classic_drivers if it has any.
     """
-    fresh = {"process": None, "classic_drivers": [], **values, "online": True, "heartbeat_at": clock.now()}
+    alive = {"online": True, "heartbeat_at": clock.now(), "announced": _ONLINE}
+    fresh = {"process": None, "classic_drivers": [], **values, **alive}
     with db.transaction() as connection:
         known = sa.select(CONDUCTORS.c.id).where(CONDUCTORS.c.hostname == hostname)
         conductor_id = connection.execute(known).scalar()
@@ -108,6 +111,7 @@ def register(
         own = CONDUCTORS.c.id == conductor_id
         if connection.execute(sa.select(CONDUCTORS.c.drain).where(own)).scalar() is not None:
             _leave_rings(connection, own, drain=DRAIN_FOLLOWED)
+        _announce(connection, own, _ONLINE)
     process = values.get("process")
     return Entry(conductor_id, None if process is None else str(process))
 
@@ -134,13 +138,22 @@ def withdraw(db: Database, entry: Entry) -> None:
     """
     with db.transaction() as connection:
         _leave_rings(connection, entry.is_own)
+        _announce(connection, entry.is_own, "leaving")
 
 
 @retry_transaction
 def unregister(db: Database, entry: Entry) -> None:
     """End an orderly stop: offline at once, and without interfaces; as :func:`withdraw`."""
     with db.transaction() as connection:
-        _leave_rings(connection, entry.is_own, online=False)
+        _leave_rings(connection, entry.is_own, online=False, announced=_STOPPED)
+        _announce(connection, entry.is_own, _STOPPED)
+
+
+def _announce(connection: sa.Connection, which: sa.ColumnElement[bool], state: str) -> None:
+    """Leave the event of a conductor, if there is one, in the transaction that writes what has become of it."""
+    columns = (CONDUCTORS.c.hostname.label("conductor"), CONDUCTORS.c.conductor_group)
+    for about in connection.execute(sa.select(*columns).where(which)).mappings().all():
+        outbox.add(connection, "conductor", {**about, "state": state})
 
 
 def _leave_rings(connection: sa.Connection, which: sa.ColumnElement[bool], **values: object) -> None:
@@ -161,7 +174,9 @@ def is_drained(db: Database, entry: Entry) -> bool:
 def confirm_drain(db: Database, entry: Entry) -> None:
     """Note that a conductor begins nothing any more since it was drained, and that it is off the rings."""
     with db.transaction() as connection:
-        _leave_rings(connection, sa.and_(entry.is_own, CONDUCTORS.c.drain.is_not(None)), drain=DRAIN_FOLLOWED)
+        drained = sa.and_(entry.is_own, CONDUCTORS.c.drain.is_not(None))
+        _leave_rings(connection, drained, drain=DRAIN_FOLLOWED)
+        _announce(connection, drained, "drained")
 
 
 # What an operator writes
@@ -179,15 +194,21 @@ def drain(db: Database, hostname: str) -> None:
         if known is None:
             raise errors.NotFound(noun="Conductor", ident=hostname)
         _leave_rings(connection, named, drain=known.drain or DRAIN_ASKED)
+        if known.drain is None:
+            _announce(connection, named, "draining")
 
 
+@retry_transaction
 def undrain(db: Database, hostname: str) -> None:
     """Let a conductor come back to the rings; it does so at its next heartbeat.
 
     :raises NotFound: none of that name ever registered.
     """
-    if db.write(sa.update(CONDUCTORS).where(CONDUCTORS.c.hostname == hostname).values(drain=None)) != 1:
-        raise errors.NotFound(noun="Conductor", ident=hostname)
+    named = CONDUCTORS.c.hostname == hostname
+    with db.transaction() as connection:
+        if connection.execute(sa.update(CONDUCTORS).where(named).values(drain=None)).rowcount != 1:
+            raise errors.NotFound(noun="Conductor", ident=hostname)
+        _announce(connection, named, "undrained")
 
 
 @retry_transaction
@@ -216,6 +237,7 @@ def forget(db: Database, hostname: str, timeout: float) -> int:
         gone = sa.and_(named, sa.not_(_online(timeout)))
         offline = connection.execute(sa.select(sa.func.count()).select_from(CONDUCTORS).where(gone)).scalar()
         if offline:
+            _announce(connection, gone, "removed")
             connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == own))
             freed = connection.execute(stale.values(**nodes.FREE, lock_epoch=nodes.NODES.c.lock_epoch + 1)).rowcount
             if not connection.execute(sa.delete(CONDUCTORS).where(gone)).rowcount:  # it came back meanwhile

@@ -36,6 +36,9 @@ _MOST_ATTEMPTS = 10
 _CACHED_STATEMENTS = 200
 """Statements whose text is kept for the next time; one that reads a node takes 200 KiB."""
 
+_HAS_EVENTS = "ingot.has_events"
+"""The key in the information on a connection that says that events wait for its commit."""
+
 _SINGLE, _TRANSACTION = map(metrics.DB_SECONDS.labels, ("statements", "transaction"))
 _DEADLOCKS, _OUTAGES = map(metrics.DB_ERRORS.labels, ("deadlock", "unavailable"))
 
@@ -104,6 +107,23 @@ class Database:
         self._trouble = ""
         self.probe = probes.Probe(lambda: self.read_column(sa.select(sa.literal(1))))
         _databases.add(self)
+        self._listeners: dict[object, Callable[[], object]] = {}
+
+    @contextlib.contextmanager
+    def listening(self, tell: Callable[[], object]) -> Iterator[None]:
+        """Call a function whenever this process has committed something with events; it must return at once."""
+        key = object()
+        self._listeners[key] = tell
+        try:
+            yield
+        finally:
+            del self._listeners[key]
+
+    def _announce(self, connection: sa.Connection) -> None:
+        """Tell the listeners, if what was committed on a connection was marked by :func:`mark_events`."""
+        if connection.info.pop(_HAS_EVENTS, False):
+            for tell in tuple(self._listeners.values()):
+                tell()
 
     @contextlib.contextmanager
     def single(self) -> Iterator[sa.Connection]:
@@ -115,6 +135,7 @@ class Database:
         try:
             with self._translate_errors(), self.engine.connect() as connection:
                 yield connection
+                self._announce(connection)
         finally:
             _SINGLE.observe(time.perf_counter() - began)
 
@@ -145,12 +166,15 @@ class Database:
         return groups
 
     @retry_transaction
-    def write(self, statement: sa.UpdateBase, **values: object) -> int:
+    def write(self, statement: sa.UpdateBase, has_events: bool = False, **values: object) -> int:
         """Execute a statement that stands for itself, and return how many rows it wrote.
 
+        :param has_events: whether it writes events, as :func:`mark_events` notes it.
         :param values: those of its parameters.
         """
         with self.single() as connection:
+            if has_events:
+                mark_events(connection)
             return connection.execute(statement, values).rowcount
 
     @contextlib.contextmanager
@@ -164,6 +188,7 @@ class Database:
                 connection.exec_driver_sql(self._begin)
                 yield connection
                 connection.commit()
+                self._announce(connection)
             except BaseException:
                 _undo(connection)
                 raise
@@ -253,6 +278,11 @@ class Database:
             _ping_idle_connections(engine)
         drivers.teach(engine, limited)
         return engine
+
+
+def mark_events(connection: sa.Connection) -> None:
+    """Note that what is written on a connection has events: those who listen learn of its commit, or of a later one."""
+    connection.info[_HAS_EVENTS] = True
 
 
 def _undo(connection: sa.Connection) -> None:

@@ -3,7 +3,8 @@
 A change is committed when its writer's transaction ends, and numbers that writers draw for themselves would become
 visible out of order: a reader at number 7 would never learn of a 6 that is committed later. So writers draw none. They
 leave their events in the outbox of the row they write (``ingot.db.nodes``), and :func:`collect` moves what is
-committed into ``events`` under the numbers that come next, also what deleted nodes have left. Any process may collect
+committed into ``events`` under the numbers that come next, also what deleted nodes have left, and what waits of those
+that are no nodes (``ingot.db.outbox``). Any process may collect
 at any time. Two that do it at once would use the same numbers; the primary key lets one of them through, and the other,
 rolled back, finds the work done when it tries again. Hence the ids are 1, 2, 3 ... without gaps, and a committed id is
 never preceded by one that is still to come. An event is in its outbox or in its place, never in both or neither,
@@ -11,9 +12,10 @@ whichever process dies when.
 
 Events of one node are in the order in which they were written.
 
-What it costs: a change, nothing but bytes in its own UPDATE. A collection that finds nothing, one SELECT on an index,
-one of the few conductors and one of an empty table. One that finds something, five more, however many nodes have
-changed, and four more for deleted ones.
+What it costs: a change, nothing but bytes in its own UPDATE. To find out that there is nothing to collect or to read,
+one SELECT of indexes (:func:`has_later`). A collection that finds nothing, one SELECT on an index, one of the few
+conductors and two of empty tables. One that finds something, five more, however many nodes have changed, and four more
+for deleted ones, and for those that are no nodes.
 """
 
 import datetime
@@ -25,19 +27,22 @@ from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 
 from ingot.common import clock
-from ingot.db import models, nodes
+from ingot.db import models, nodes, outbox
 from ingot.db.engine import Database, Deadlock
 
 Row = Mapping[str, object]
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
+_Left = TypeVar("_Left", models.RemovedNode, models.WaitingEvent)
 
 _EVENTS = models.table(models.Event)
 _NODES = nodes.NODES
 _CONDUCTORS = models.table(models.Conductor)
 _REMOVED = models.table(models.RemovedNode)
 
-KINDS = ("provision", "power", "step", "maintenance", "conductor")
+_WAITING = models.table(models.WaitingEvent)
+
+KINDS = ("provision", "power", "step", "maintenance", "boot", "lock", "conductor", "inbox", "plan")
 
 _EMPTIED = {"outbox": None, "outbox_at": None, "updated_at": _NODES.c.updated_at}  # for clients nothing has changed
 
@@ -70,7 +75,33 @@ def collect(db: Database, silent_after: float) -> int:
         heartbeat_timeout).
     :returns: how many there were.
     """
-    collected = _collect_of_conductors(db, silent_after)
+    return collect_of_conductors(db, silent_after) + collect_outboxes(db)
+
+
+def has_later(db: Database, after: int) -> bool:
+    """Return whether there are events after one, or some that wait for their numbers. One statement.
+
+    :param after: the id of that one.
+    """
+    with db.single() as connection:
+        return bool(connection.execute(_HAS_LATER, {"known": after}).scalar())
+
+
+_HAS_LATER = sa.select(
+    sa.or_(
+        sa.exists(sa.select(_NODES.c.id).where(_NODES.c.outbox_at.is_not(None))),
+        sa.exists(sa.select(_REMOVED.c.id)),
+        sa.exists(sa.select(_WAITING.c.id)),
+        sa.exists(sa.select(_EVENTS.c.id).where(_EVENTS.c.id > sa.bindparam("known"))),
+    )
+)
+
+
+def collect_outboxes(db: Database) -> int:
+    """Give the events that wait in outboxes their places; return how many there were."""
+    collected = 0
+    while moved := _move_waiting(db):
+        collected += moved
     waiting = sa.select(_NODES.c.id).where(_NODES.c.outbox_at.is_not(None)).order_by(_NODES.c.outbox_at).limit(_BATCH)
     while True:
         ids = db.read_column(waiting)
@@ -93,17 +124,35 @@ def _move(db: Database, ids: list[int]) -> int:
     return moved
 
 
-@retry_numbering
 def _move_removed(db: Database) -> int:
     """Give the events of some deleted nodes their places."""
-    rows = db.read_all(models.RemovedNode, sa.select(_REMOVED).order_by(_REMOVED.c.id).limit(_BATCH))
+    return _move_rows(db, models.RemovedNode, _events)
+
+
+def _move_waiting(db: Database) -> int:
+    """Give some events of what is no node their places."""
+    return _move_rows(
+        db,
+        models.WaitingEvent,
+        lambda row: [{"kind": row.kind, "created_at": row.created_at, "data": row.data}],
+    )
+
+
+@retry_numbering
+def _move_rows(db: Database, model: type[_Left], read: Callable[[_Left], list[Row]]) -> int:
+    """Give the events of some rows, which exist for nothing else, their places.
+
+    :param read: returns those of a row.
+    """
+    table = models.table(model)
+    rows = db.read_all(model, sa.select(table).order_by(table.c.id).limit(_BATCH))
     if not rows:
         return 0
     with db.transaction() as connection:
-        moved = sa.delete(_REMOVED).where(_REMOVED.c.id.in_([row.id for row in rows]))
+        moved = sa.delete(table).where(table.c.id.in_([row.id for row in rows]))
         if connection.execute(moved).rowcount != len(rows):
             raise Deadlock(what="The database", reason="another process collects the same events")
-        return append(connection, [event for row in rows for event in _events(row)])
+        return append(connection, [event for row in rows for event in read(row)])
 
 
 def _lock_rows(connection: sa.Connection, ids: list[int]) -> list[models.Node]:
@@ -123,10 +172,10 @@ def _lock_rows(connection: sa.Connection, ids: list[int]) -> list[models.Node]:
 
 
 def _events(row: models.Node | models.RemovedNode) -> list[Row]:
-    return [_event_row(row, event) for event in nodes.read_outbox(row.outbox)]
+    return [_event_row(row, event) for event in outbox.read(row.outbox)]
 
 
-def _event_row(row: models.Node | models.RemovedNode, data: nodes.Event) -> Row:
+def _event_row(row: models.Node | models.RemovedNode, data: outbox.Event) -> Row:
     moment = datetime.datetime.fromisoformat(data.pop("at"))
     about = {"kind": data.pop("kind"), "created_at": moment, "node_uuid": row.uuid, "node_name": row.name}
     return {**about, "data": data}
@@ -145,10 +194,13 @@ def append(connection: sa.Connection, events: Iterable[Row]) -> int:
     return len(new)
 
 
-def _collect_of_conductors(db: Database, silent_after: float) -> int:
+def collect_of_conductors(db: Database, silent_after: float) -> int:
     """Add events of conductors that came, stopped or fell silent since the last collection.
 
     No write tells of a silence, so these events come from comparing the present with what was announced last.
+
+    :param silent_after: as of :func:`collect`.
+    :returns: how many there were.
     """
     columns = models.columns(_CONDUCTORS, ("id", "hostname", "conductor_group", "online", "heartbeat_at", "announced"))
     known = db.read_all(models.Conductor, sa.select(*columns).order_by(_CONDUCTORS.c.id))
@@ -194,7 +246,7 @@ def read_page(db: Database, after: int, limit: int) -> list[models.Event]:
     statement = sa.select(_EVENTS).where(_EVENTS.c.id > after).order_by(_EVENTS.c.id).limit(limit)
     found = db.read_all(models.Event, statement)
     for event in found:
-        event.data = nodes.shorten(event.data)  # those of releases that kept long ones
+        event.data = outbox.shorten(event.data)  # those of releases that kept long ones
     return found
 
 

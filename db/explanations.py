@@ -15,7 +15,7 @@ from ingot.common.json_types import Json
 from ingot.common.states import StepState
 from ingot.common.steps import read_plan
 from ingot.common.waits import OWN_MEMORY, TEXTS, Wait
-from ingot.db import conductors, models
+from ingot.db import conductors, models, outbox
 from ingot.db.conductors import RingMember
 from ingot.db.engine import Database
 
@@ -29,6 +29,9 @@ COLUMNS = (
 
 _LATE_SWEEPS = 3
 """Sweeps after which work that no conductor has taken up is late."""
+
+_PASSING = (Wait.TURN, Wait.CONDUCTOR)
+_PASSING_S = 2 * outbox.SEEN_LOCK_S
 
 _END_OF_CALENDAR = datetime.datetime.max.replace(tzinfo=datetime.UTC).timestamp() - 1
 """Seconds since 1970. Drivers and options may name more."""
@@ -71,7 +74,7 @@ def explain(conf: cfg.ConfigOpts, node: models.Node, online: Online | None = Non
     :param node: needs :data:`COLUMNS`.
     :param online: None: it is not known, and every conductor passes for alive.
     """
-    wait, since, until = _find_wait(conf, node, online)
+    wait, since, until = find_wait(conf, node, online)
     text = TEXTS.get(wait)
     facts = _list_facts(node, until)
     seen = [(moment, name) for name, column in _SIGNS.items() if (moment := getattr(node, column))]
@@ -86,6 +89,7 @@ def explain(conf: cfg.ConfigOpts, node: models.Node, online: Online | None = Non
         "conductor": node.reservation,
         "last_sign": {"what": max(seen)[1], "at": max(seen)[0]} if seen else None,
         "next": (text or TEXTS[Wait.HARDWARE]).after.format(**facts),
+        "advice": (text or TEXTS[Wait.HARDWARE]).advice.format(**facts),
         "usual_causes": [cause.format(**facts) for cause in text.causes] if text else [],
         "notes": [masking.mask_text(note) for note in _list_notes(node, wait)],
     }
@@ -93,15 +97,38 @@ def explain(conf: cfg.ConfigOpts, node: models.Node, online: Online | None = Non
 
 def explain_now(db: Database, conf: cfg.ConfigOpts, node: models.Node) -> Json:
     """Return what :func:`explain` does, knowing which conductors are online; two statements if there is work."""
+    return explain(conf, node, read_online_for(db, conf, node))
+
+
+def read_online_for(db: Database, conf: cfg.ConfigOpts, node: models.Node) -> Online | None:
+    """Return which conductors are online; None if a node has no work, for which it does not matter."""
     has_work = node.flow is not None or bool(node.power_request) or node.reservation is not None
-    return explain(conf, node, read_online(db, conf.conductor.heartbeat_timeout) if has_work else None)
+    return read_online(db, conf.conductor.heartbeat_timeout) if has_work else None
 
 
-_Found = tuple[str, datetime.datetime | None, datetime.datetime | None]
+def list_changes(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -> list[datetime.datetime]:
+    """Return the moments at which an explanation becomes another one though nothing happens; parameters as of explain.
+
+    A lock is taken without an event, and one that lasts for less than :data:`ingot.db.outbox.SEEN_LOCK_S` ends so.
+    """
+    wait, since, until = find_wait(conf, node, online)
+    moments = [until]
+    if wait in _PASSING and since is not None:
+        moments.append(since + datetime.timedelta(seconds=_PASSING_S))
+    if wait != Wait.TURN and node.due_at is not None:
+        moments.append(node.due_at + datetime.timedelta(seconds=_LATE_SWEEPS * conf.conductor.sweep_interval))
+    if node.agent_last_heartbeat is not None:
+        silence = datetime.timedelta(seconds=conf.api.ramdisk_heartbeat_timeout)
+        moments.append(node.agent_last_heartbeat + silence)
+    return [moment for moment in moments if moment is not None]
+
+
+Found = tuple[str, datetime.datetime | None, datetime.datetime | None]
 """What is waited for, since when, and until when."""
 
 
-def _find_wait(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -> _Found:
+def find_wait(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -> Found:
+    """Return what a node waits for, since when, and until when; parameters as of :func:`explain`."""
     if node.flow is None and not node.power_request and node.reservation is None:
         return Wait.REQUEST, node.provision_updated_at, None
     began = node.due_at or node.step_started_at or node.provision_updated_at
@@ -116,7 +143,7 @@ def _find_wait(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -
     return _find_wait_of_work(conf, node)
 
 
-def _find_wait_of_work(conf: cfg.ConfigOpts, node: models.Node) -> _Found:
+def _find_wait_of_work(conf: cfg.ConfigOpts, node: models.Node) -> Found:
     """Return what the power change or the step of a node has come to wait for; no conductor works on it now."""
     if node.power_request:
         ends_at, limit = node.power_request.get("until"), conf.conductor.power_state_change_timeout
@@ -181,21 +208,3 @@ def _list_notes(node: models.Node, wait: str) -> list[str]:
     if node.fault == "power failure":
         notes.append(f"Its BMC does not answer: {node.maintenance_reason}")
     return notes
-
-
-def render(explanation: Json) -> list[str]:
-    """Return an explanation as lines of text, for commands."""
-    sign = explanation["last_sign"]
-    rows = {
-        "State": explanation["provision_state"],
-        "Step": explanation["step"] and f"{explanation['step']} of flow {explanation['flow']}",
-        "Waits for": explanation["waits_for"],
-        "Since": clock.iso(explanation["since"]),
-        "Until": clock.iso(explanation["until"]),
-        "Last sign": sign and f"{sign['what']}, {clock.iso(sign['at'])}",
-        "Next": explanation["next"],
-    }
-    lines = [f"{name + ':':<11}{value}" for name, value in rows.items() if value]
-    for title, key in (("Usual causes:", "usual_causes"), ("Notes:", "notes")):
-        lines += [title, *(f"  - {line}" for line in explanation[key])] if explanation[key] else []
-    return lines

@@ -9,7 +9,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors
-from ingot.db import inventory, listing, models, node_crud, nodes, ports, rows
+from ingot.db import inventory, listing, models, node_crud, nodes, outbox, ports, rows
 from ingot.db.engine import Database, retry_transaction
 
 _INBOX = models.table(models.InboxEntry)
@@ -20,12 +20,26 @@ _DAY_S = 24 * 3600
 _WRITTEN_EVERY_S = 30
 """Seconds: no machine can have the database write without end, or keep its entry from being accepted."""
 
-ENTRIES = rows.Rows(listing.Source("Inbox entry", models.InboxEntry))
+
+class _Entries(rows.Rows[models.InboxEntry]):
+    @retry_transaction
+    def delete(self, db: Database, row: models.InboxEntry) -> None:
+        with db.transaction() as connection:
+            if self.remove(connection, row):
+                _announce(connection, row.uuid, "deleted")
+
+
+ENTRIES = _Entries(listing.Source("Inbox entry", models.InboxEntry))
 
 
 def name_machine(addresses: Collection[str]) -> str:
     """Return what stands for a machine with these MAC addresses, in whichever order it names them."""
     return hashlib.sha256(",".join(sorted(set(addresses))).encode()).hexdigest()
+
+
+def _announce(connection: sa.Connection, uuid: str | None, change: str) -> None:
+    """Leave the event of an entry; without uuid, of several."""
+    outbox.add(connection, "inbox", {"entry_uuid": uuid, "change": change})
 
 
 def record(db: Database, addresses: Collection[str], found: Mapping[str, object], most: int) -> str:
@@ -48,15 +62,19 @@ def _record(db: Database, key: str, found: Mapping[str, object], most: int) -> s
     own, now = _INBOX.c.mac_key == key, clock.now()
     with db.transaction() as connection:
         seen = {**found, "seen_at": now, "seen_count": _INBOX.c.seen_count + 1, "updated_at": now}
-        connection.execute(sa.update(_INBOX).where(own, _INBOX.c.seen_at < clock.after(-_WRITTEN_EVERY_S)).values(seen))
+        is_old = _INBOX.c.seen_at < clock.after(-_WRITTEN_EVERY_S)
+        updated = connection.execute(sa.update(_INBOX).where(own, is_old).values(seen)).rowcount
         known = connection.execute(sa.select(_INBOX.c.uuid).where(own)).scalar_one_or_none()
         if known is not None:
+            if updated:
+                _announce(connection, known, "updated")
             return str(known)
         if connection.execute(sa.select(sa.func.count(_INBOX.c.id))).scalar_one() >= most:
             raise errors.Conflict(reason=f"The inbox is full: it has {most} machines ([auto_discovery] max_entries).")
         uuid = uuidutils.generate_uuid()
         new = {**found, "uuid": uuid, "mac_key": key, "seen_at": now, "seen_count": 1, "created_at": now}
         connection.execute(sa.insert(_INBOX).values(new))
+        _announce(connection, uuid, "created")
         return uuid
 
 
@@ -83,6 +101,7 @@ def accept(
             ports.PORTS.insert(connection, {**port, "node_id": node_id})
         kept = {"inventory": entry.inventory, "plugin_data": entry.plugin_data, "inspected_at": entry.seen_at}
         connection.execute(sa.insert(_INVENTORY).values(node_id=node_id, **kept))
+        _announce(connection, entry.uuid, "accepted")
         return node
 
 
@@ -92,7 +111,16 @@ def prune(db: Database, days: int) -> int:
     A machine may call while it is accepted, and ports may be made by hand: either leaves an entry that is of no use.
     """
     oldest = clock.now() - datetime.timedelta(seconds=days * _DAY_S)
-    silent = db.write(sa.delete(_INBOX).where(_INBOX.c.seen_at < oldest))
+    silent = _delete_all(db, _INBOX.c.seen_at < oldest)
     entries = db.read_all(models.InboxEntry, sa.select(_INBOX.c.id, _INBOX.c.facts))
     known = [one.id for one in entries if inventory.find_foreign_addresses(db, None, one.facts["addresses"])]
-    return silent + (db.write(sa.delete(_INBOX).where(_INBOX.c.id.in_(known))) if known else 0)
+    return silent + (_delete_all(db, _INBOX.c.id.in_(known)) if known else 0)
+
+
+@retry_transaction
+def _delete_all(db: Database, which: sa.ColumnElement[bool]) -> int:
+    with db.transaction() as connection:
+        deleted = connection.execute(sa.delete(_INBOX).where(which)).rowcount
+        if deleted:
+            _announce(connection, None, "deleted")
+    return deleted

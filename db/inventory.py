@@ -10,6 +10,7 @@ from ingot.db import listing, models, node_crud, nodes, ports, rows
 from ingot.db.engine import Database, retry_transaction
 
 _INVENTORY = models.table(models.NodeInventory)
+_BEFORE = models.table(models.NodeInventoryBefore)
 _NODES = models.table(models.Node)
 _PORTS = models.table(models.Port)
 
@@ -34,9 +35,14 @@ def get(db: Database, node: models.Node) -> models.NodeInventory:
     return found
 
 
+def find_before(db: Database, node_id: int) -> models.NodeInventoryBefore | None:
+    """Return the inventory of a node that the last one has replaced, if there was one."""
+    return db.read_first(models.NodeInventoryBefore, sa.select(_BEFORE).where(_BEFORE.c.node_id == node_id))
+
+
 @retry_transaction
 def save(db: Database, node_id: int, inventory: Json, plugin_data: Json, once: bool = False) -> None:
-    """Write what an inspection found, in place of what the one before had found.
+    """Write what an inspection found, in place of what the one before had found, which is kept beside it.
 
     :param plugin_data: what the ramdisk sent besides the inventory.
     :param once: whether an inspection has one inventory: the same may come again, as its answer may have been lost.
@@ -54,7 +60,14 @@ def save(db: Database, node_id: int, inventory: Json, plugin_data: Json, once: b
         known = connection.execute(sa.select(*columns).join(_NODES, _NODES.c.id == node_id).where(own)).one_or_none()
         if known is None:
             connection.execute(sa.insert(_INVENTORY).values(node_id=node_id, **found))
-        elif not once or known.request.get("inventory_before", moment := clock.iso(known.inspected_at)) == moment:
+            return
+        moment = clock.iso(known.inspected_at)
+        is_former = known.request.get("inventory_before", moment) == moment
+        if is_former:
+            connection.execute(sa.delete(_BEFORE).where(_BEFORE.c.node_id == node_id))
+            former = {"inventory": known.inventory, "inspected_at": known.inspected_at}
+            connection.execute(sa.insert(_BEFORE).values(node_id=node_id, **former))
+        if is_former or not once:
             connection.execute(sa.update(_INVENTORY).where(own).values(found))
         elif known.inventory != inventory:
             raise errors.Conflict("This inspection has another inventory already: begin a new one.")

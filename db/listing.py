@@ -176,10 +176,10 @@ def _select(source: AnySource, columns: frozenset[str], form: Page, dialect: str
     statement = statement.where(*(condition.clause(source) for condition in form.where))
     if form.marker is not None:
         statement = statement.where(_after_marker(dialect, source, form))
-    return statement.order_by(*_order(dialect, source, form)).limit(form.limit)
+    return statement.order_by(*build_order(dialect, source, form)).limit(form.limit)
 
 
-def _order(dialect: str, source: AnySource, part: Page) -> list[Column]:
+def build_order(dialect: str, source: AnySource, part: Page) -> list[Column]:
     """Return the order of a page, as indexes have it: all of it upwards or all of it downwards."""
     sorted_by = source.column(part.sort_key)
     has_ties = _is_nullable(sorted_by) or not (sorted_by.primary_key or getattr(sorted_by, "unique", False))

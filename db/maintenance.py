@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ingot.common import clock, context, errors
 from ingot.common.json_types import Hold
-from ingot.db import models, nodes
+from ingot.db import models, nodes, outbox
 from ingot.db.engine import Database, retry_transaction
 
 NODES = nodes.NODES
@@ -207,6 +207,6 @@ def change_holds(uuid: str, change: Change) -> nodes.ExtraWrite:
         if node is None:  # its row was written a moment ago
             raise errors.NotFound(noun="Node", ident=uuid)
         values = change(node)
-        nodes.ALWAYS.execute(connection, values, nodes.build_events(values, vars(node)), {"own_uuid": uuid})
+        nodes.ALWAYS.execute(connection, values, outbox.build_events(values, vars(node)), {"own_uuid": uuid})
 
     return write

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import clock, errors
-from ingot.db import listing, models, node_refusals, nodes, rows
-from ingot.db.engine import Database, Deadlock, retry_transaction
+from ingot.db import listing, models, node_refusals, nodes, outbox, rows
+from ingot.db.engine import Database, Deadlock, mark_events, retry_transaction
 
 _NODES = nodes.NODES
 _TRAITS = models.table(models.NodeTrait)
@@ -68,10 +68,11 @@ def insert(connection: sa.Connection, values: Mapping[str, object], chassis_uuid
     :raises Conflict: the instance is on another node.
     :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
-    outbox = nodes.outbox_columns(nodes.build_events(values, _INITIAL))
+    events = outbox.build_columns(outbox.build_events(values, _INITIAL))
     row = {**_EMPTY, "created_at": clock.now(), **values}
+    mark_events(connection)
     try:
-        connection.execute(_CREATE, {**row, **outbox})
+        connection.execute(_CREATE, {**row, **events})
     except db_exc.DBDuplicateEntry as exc:
         raise node_refusals.duplicate_error(exc, values, str(values["uuid"])) from exc
     except db_exc.DBReferenceError as exc:
@@ -101,9 +102,10 @@ def _delete(connection: sa.Connection, node: models.Node, found: models.Node) ->
         connection.execute(statement, {"own_id": node.id})
     if connection.execute(_DELETE, {**nodes.as_read(node), "read_outbox_at": found.outbox_at}).rowcount != 1:
         raise Deadlock(what="The database", reason=f"node {node.uuid} was written to while it was deleted")
-    last = nodes.outbox_columns([{"kind": "provision", "provision_state": None}])["outbox"]
+    last = outbox.build_columns([{"kind": "provision", "provision_state": None}])["outbox"]
     removed = {"uuid": node.uuid, "name": found.name, "outbox": f"{found.outbox or ''}{last}"}
     connection.execute(sa.insert(_REMOVED), removed)
+    mark_events(connection)
 
 
 @retry_transaction

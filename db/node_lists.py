@@ -1,7 +1,7 @@
 """Lists of nodes: for the API with its filters, for the hash ring, for what conductors do to many."""
 
 import datetime
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -47,6 +47,15 @@ def count_shards(db: Database) -> list[tuple[str | None, int]]:
     with db.single() as connection:
         found = [(name, count) for name, count in connection.execute(statement)]
     return sorted(found, key=lambda shard: (shard[0] is not None, shard[0] or ""))
+
+
+def list_places(db: Database, where: Iterable[listing.Condition | listing.Either]) -> list[models.Node]:
+    """Return what nodes are counted by: uuid, driver, conductor_group, provision_state, resource_class.
+
+    :param where: conditions of lists of nodes.
+    """
+    columns = _select("uuid", "driver", "conductor_group", "provision_state", "resource_class")
+    return _read(db, columns.where(*(condition.clause(SOURCE) for condition in where)))
 
 
 # What conductors ask
@@ -140,3 +149,14 @@ def list_for_power_sync(db: Database, group: str, drivers: Collection[str]) -> l
 def list_of_drivers(db: Database, group: str, drivers: Collection[str], names: Collection[str]) -> list[models.Node]:
     """Return the named columns of all nodes of a group with one of these drivers."""
     return _read(db, _select(*names).where(_NODES.c.conductor_group == group, _NODES.c.driver.in_(drivers)))
+
+
+def list_with_console(db: Database, group: str, drivers: Collection[str], uuids: Collection[str]) -> list[models.Node]:
+    """Return nodes of a group with these drivers whose console is enabled, and some others by uuid.
+
+    Of each: uuid, driver, conductor_group, console_enabled.
+    """
+    names = ("uuid", "driver", "conductor_group", "console_enabled")
+    asked = sa.or_(_NODES.c.console_enabled.is_(True), _NODES.c.uuid.in_(uuids))
+    of_group = (_NODES.c.conductor_group == group, _NODES.c.driver.in_(list(drivers)))
+    return _read(db, _select(*names).where(*of_group, asked))

@@ -13,15 +13,13 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import orjson
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors
-from ingot.common.json_types import Json
-from ingot.db import models, node_refusals, rows
-from ingot.db.engine import Database, retry_transaction
+from ingot.db import models, node_refusals, outbox, rows
+from ingot.db.engine import Database, mark_events, retry_transaction
 from ingot.db.models.base import AnyColumn
 
 NODES = models.table(models.Node)
@@ -46,9 +44,6 @@ USUAL = [column for column in NODES.c if column.name not in ("configdrive", "out
 ExtraWrite = Callable[[sa.Connection], None]
 """Writes what belongs to a node in other tables, in the transaction that writes to the node."""
 
-Event = Json
-"""An event: its ``kind``, and its data."""
-
 
 class ShownNode(models.Node):
     """A node, with what is shown of its chassis, its allocation and its traits; the API completes its conductor."""
@@ -67,80 +62,21 @@ class OfNode(models.Row):
     node_lessee: str | None
 
 
-class _EventType(NamedTuple):
-    """Columns of a node whose change is an event.
-
-    :param columns: of which one must change.
-    :param details: what the event shows besides, if it is in the same write.
-    """
-
-    kind: str
-    columns: tuple[str, ...]
-    details: tuple[str, ...] = ()
-
-
-_EVENT_TYPES = (
-    _EventType("power", ("power_state", "target_power_state"), ("last_error",)),
-    _EventType("maintenance", ("maintenance", "maintenance_reason", "maintenance_holds"), ("fault",)),
-    _EventType("provision", ("provision_state",), ("target_provision_state", "last_error")),
-)
-
-_LONGEST_TEXT = 2000  # characters of a text in an event
-
-_OF_A_STEP = ("run_id", "flow", "step_index", "attempt", "interface", "step", "state", "conductor", "error")
-
-
-def build_events(values: Mapping[str, object], before: Mapping[str, object] | None = None) -> list[Event]:
-    """Return the events of writing columns of a node.
-
-    :param values: the columns that are written.
-    :param before: what they held, as far as that is known; a column that keeps its value has not changed.
-    """
-    known = before or {}
-    return [
-        {"kind": found.kind, **{name: values[name] for name in (*found.columns, *found.details) if name in values}}
-        for found in _EVENT_TYPES
-        if any(name in values and (name not in known or known[name] != values[name]) for name in found.columns)
-    ]
-
-
-def build_step_event(attempt: Mapping[str, object]) -> Event:
-    """Return the event of an attempt of a step that begins (state ``running``) or has ended.
-
-    :param attempt: a row of the step runs, or the beginning of one.
-    """
-    return {"kind": "step", **{name: attempt.get(name) for name in _OF_A_STEP}}
-
-
-def shorten(value: Any) -> Any:
-    """Return the data of an event with its long texts cut: many events stand in the memory of each API."""
-    if isinstance(value, str):
-        more = len(value) - _LONGEST_TEXT
-        return value if more <= 0 else f"{value[:_LONGEST_TEXT]}... ({more} more characters)"
-    if isinstance(value, Mapping):
-        return {name: shorten(one) for name, one in value.items()}
-    return [shorten(one) for one in value] if isinstance(value, list) else value
-
-
-def read_outbox(text: str | None) -> list[Event]:
-    """Return the events in an outbox, each with its moment."""
-    return [orjson.loads(line) for line in (text or "").split("\n") if line]
-
-
-def outbox_columns(events: Iterable[Event]) -> dict[str, object]:
-    """Return the columns of a new row that has events; none if there are no events."""
-    moment = clock.now()
-    lines = "".join(orjson.dumps({"at": moment, **shorten(event)}).decode() + "\n" for event in events)
-    return {"outbox": lines, "outbox_at": moment} if lines else {}
-
-
 Rows = Iterable[Mapping[str, object]]
 
 _NEW = {name: sa.bindparam(f"new_{name}", type_=NODES.c[name].type) for name in ("outbox", "outbox_at")}
-_APPENDED: Mapping[str, AnyColumn] = {
+APPENDED: Mapping[str, AnyColumn] = {
     "outbox": sa.func.coalesce(NODES.c.outbox, sa.literal_column("''")).concat(_NEW["outbox"]),
     "outbox_at": sa.func.coalesce(NODES.c.outbox_at, _NEW["outbox_at"]),
 }
+
+"""What an UPDATE of nodes writes besides to have events; its parameters: :func:`as_appended`."""
+
+
+def as_appended(events: Iterable[outbox.Event]) -> dict[str, object]:
+    """Return the parameters of :data:`APPENDED`; none if there are no events."""
+    return {f"new_{name}": value for name, value in outbox.build_columns(events).items()}
+
 
 _NAMES = frozenset(NODES.c.keys())
 
@@ -170,13 +106,13 @@ class Update:
 
     def __init__(self, condition: sa.ColumnElement[bool]) -> None:
         self._quiet = sa.update(NODES).where(condition).values(revision=NODES.c.revision + 1)
-        self._telling = self._quiet.values(**_APPENDED)
+        self._telling = self._quiet.values(**APPENDED)
 
     def execute(
         self,
         connection: sa.Connection,
         values: Mapping[str, object],
-        events: Iterable[Event],
+        events: Iterable[outbox.Event],
         known: Mapping[str, object],
     ) -> bool:
         """Write, and return whether there was a row that meets the condition.
@@ -187,7 +123,9 @@ class Update:
         """
         if unknown := values.keys() - _NAMES:  # they would be left out without a word
             raise TypeError(f"nodes have no columns {sorted(unknown)}")
-        given: dict[str, object] = {f"new_{name}": value for name, value in outbox_columns(events).items()}
+        given = as_appended(events)
+        if given:
+            mark_events(connection)
         statement = self._telling if given else self._quiet
         computed = {name: value for name, value in values.items() if isinstance(value, Computed)}
         if computed:
@@ -297,7 +235,7 @@ def _update(
 ) -> bool:
     try:
         with db.transaction() if extra_writes else db.single() as connection:
-            written = update.execute(connection, values, build_events(values, before), known)
+            written = update.execute(connection, values, outbox.build_events(values, before), known)
             for write in extra_writes if written else ():
                 write(connection)
         return written
@@ -403,7 +341,8 @@ def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
     stale = sa.update(NODES).where(NODES.c.reservation == host)
     if uuid is not None:
         stale = stale.where(NODES.c.uuid == uuid)
-    return db.write(stale.values(**FREE, lock_epoch=NODES.c.lock_epoch + 1))
+    stale = stale.values(**FREE, **APPENDED, lock_epoch=NODES.c.lock_epoch + 1)
+    return db.write(stale, has_events=True, **as_appended([outbox.build_lock_event()]))
 
 
 @retry_transaction
@@ -413,7 +352,7 @@ def write_locked(
     values: Mapping[str, object],
     step_runs: Rows = (),
     history: Rows = (),
-    events: Iterable[Event] = (),
+    events: Iterable[outbox.Event] = (),
     extra_writes: Collection[ExtraWrite] = (),
 ) -> None:
     """Write the row of a task's node with step runs, history and events, all or nothing.

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from ingot.common import clock, context, errors, states
 from ingot.common.json_types import Hold
-from ingot.db import allocations, conductors, events, maintenance, models, nodes
+from ingot.db import allocations, conductors, events, maintenance, models, nodes, outbox
 from ingot.db.engine import Database, retry_transaction
 
 _REASON = (
@@ -146,7 +146,7 @@ def _hold(db: Database, batch: Iterable[models.Node]) -> None:
     with db.transaction() as connection:
         for node in batch:
             values, entry = _build_write(node)
-            nodes.ALWAYS.execute(connection, values, nodes.build_events(values, vars(node)), {"own_uuid": node.uuid})
+            nodes.ALWAYS.execute(connection, values, outbox.build_events(values, vars(node)), {"own_uuid": node.uuid})
             nodes.add_history(connection, node.id, [entry])
 
 

@@ -4,10 +4,14 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar, cast
 
 import sqlalchemy as sa
+from oslo_utils import uuidutils
 
 from ingot.common.json_types import Json
-from ingot.db import listing, models, rows
+from ingot.db import listing, models, outbox, rows
 from ingot.db.engine import Database, retry_transaction
+
+_SHOWN = ("uuid", "name", "owner", "public")
+"""What events show of a plan, as far as it has that."""
 
 
 class WithSteps(models.Row):
@@ -35,10 +39,12 @@ class StepLists(rows.Rows[AnyWithSteps]):
     :param source: its own table.
     :param steps: the table of the steps.
     :param owner: the column there that names whose step it is; the others, but for the id, are what a step consists of.
+    :param plan: what events call the noun.
     """
 
-    def __init__(self, source: listing.Source[AnyWithSteps], steps: type[models.Base], owner: str) -> None:
+    def __init__(self, source: listing.Source[AnyWithSteps], steps: type[models.Base], owner: str, plan: str) -> None:
         super().__init__(source)
+        self._plan = plan
         self._steps = models.table(steps)
         self._owner = self._steps.c[owner]
         self._shown = [column for column in self._steps.c if column.name not in ("id", owner)]
@@ -57,9 +63,11 @@ class StepLists(rows.Rows[AnyWithSteps]):
     def create(self, db: Database, values: Mapping[str, object]) -> int:
         """Add a row with its steps; see :meth:`rows.Rows.insert`."""
         own, steps = _split(values)
+        own["uuid"] = own.get("uuid") or uuidutils.generate_uuid()
         with db.transaction() as connection:
             owner_id = self.insert(connection, own)
             self._add_steps(connection, owner_id, steps or ())
+            self.announce(connection, own, "created")
         return owner_id
 
     @retry_transaction
@@ -71,13 +79,26 @@ class StepLists(rows.Rows[AnyWithSteps]):
             if steps is not None:
                 connection.execute(sa.delete(self._steps).where(self._owner == row.id))
                 self._add_steps(connection, row.id, steps)
+            self.announce(connection, {**vars(row), **own}, "updated")
+
+    @retry_transaction
+    def delete(self, db: Database, row: AnyWithSteps) -> None:
+        """Remove a row with its steps; see :meth:`rows.Rows.remove`."""
+        with db.transaction() as connection:
+            if self.remove(connection, row):
+                self.announce(connection, vars(row), "deleted")
+
+    def announce(self, connection: sa.Connection, row: Mapping[str, object], change: str) -> None:
+        """Leave the event of a row that is written."""
+        shown = {name: row[name] for name in _SHOWN if name in row}
+        outbox.add(connection, "plan", {"plan": self._plan, **shown, "change": change})
 
     def _add_steps(self, connection: sa.Connection, owner_id: int, steps: Iterable[Json]) -> None:
         # One step at least must name every column: those that follow are written as the first one is.
         connection.execute(sa.insert(self._steps), [{self._owner.name: owner_id, "args": {}, **step} for step in steps])
 
 
-def _split(values: Mapping[str, object]) -> tuple[Mapping[str, object], list[Json] | None]:
+def _split(values: Mapping[str, object]) -> tuple[Json, list[Json] | None]:
     own = dict(values)
     return own, cast(list[Json] | None, own.pop("steps", None))
 
@@ -85,7 +106,10 @@ def _split(values: Mapping[str, object]) -> tuple[Mapping[str, object], list[Jso
 # Deploy templates
 
 TEMPLATES = StepLists(
-    listing.Source("Deploy template", TemplateWithSteps), models.DeployTemplateStep, owner="deploy_template_id"
+    listing.Source("Deploy template", TemplateWithSteps),
+    models.DeployTemplateStep,
+    owner="deploy_template_id",
+    plan="deploy_template",
 )
 
 
@@ -110,7 +134,9 @@ def list_template_steps(db: Database, names: Collection[str]) -> list[TemplateSt
 
 # Runbooks
 
-RUNBOOKS = StepLists(listing.Source("Runbook", RunbookWithSteps), models.RunbookStep, owner="runbook_id")
+RUNBOOKS = StepLists(
+    listing.Source("Runbook", RunbookWithSteps), models.RunbookStep, owner="runbook_id", plan="runbook"
+)
 
 _TRAITS = models.table(models.RunbookTrait)
 
@@ -131,6 +157,7 @@ def set_runbook_traits(db: Database, runbook: models.Runbook, traits: Collection
     new = [{"runbook_id": runbook.id, "trait": trait} for trait in sorted(traits)]
     with db.transaction() as connection:
         RUNBOOKS.write(connection, runbook, {})
+        RUNBOOKS.announce(connection, vars(runbook), "updated")
         connection.execute(sa.delete(_TRAITS).where(_TRAITS.c.runbook_id == runbook.id))
         if new:
             connection.execute(sa.insert(_TRAITS), new)

@@ -8,7 +8,8 @@ stestr gives the slowest tests away first, each to the worker that has the least
 the runs in its repository, and devstack/gate.sh begins each run with a new one. A test that is missing in the file
 costs nothing but balance. After a whole gate on a quiet machine write the file anew:
 
-    devstack/durations.py write .gate/results/{unit,functional,real-machine,pages,packaging,clients,upgrade}
+    cd .gate/results && ../../devstack/durations.py write unit functional console-tests real-machine pages packaging \
+        clients upgrade
 """
 
 import argparse

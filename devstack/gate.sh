@@ -51,6 +51,8 @@ STEPS=(
     "docs           | check | 1 | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html && python doc/check_widths.py \$GATE/html"
     "example-driver | check | 1 | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
     "releasenotes   | check | 1 | 2  | reno -q lint"
+    "console        | check | 1 | 4  | cd console && npm ci --no-progress && npm run check"
+    "console-tests  | tests | 2 | 8  | stestr --test-path ./tests/gate/console run --concurrency 2"
     "unit           | tests | 5 | 8  | stestr --test-path ./tests/unit run --concurrency 4"
     # Only makes what the steps real-machine and machine-room need.
     "machine-image  | check | 1 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare"
@@ -262,8 +264,15 @@ if [ -z "$only" ] || [[ ,$only, == *,packaging,* ]]; then
     install_packages "${PACKAGING_PACKAGES[@]}"
 fi
 
+if [ -z "$only" ] || [[ ,$only, =~ ,(console|console-tests), ]]; then
+    # Where Node.js comes from elsewhere, its npm comes with it, and Debian's does not go with it.
+    command -v npm > /dev/null || install_packages nodejs npm
+fi
 if [ -z "$only" ] || [[ ,$only, == *,docs,* ]]; then
-    install_packages graphviz chromium # draws the pictures of the guides; looks whether a page is too wide
+    install_packages graphviz # draws the pictures of the guides
+fi
+if [ -z "$only" ] || [[ ,$only, =~ ,(docs|console-tests|real-machine), ]]; then
+    install_packages chromium # looks whether a page of the guides is too wide; has the console in it
 fi
 
 rm -rf "$GATE/durations"

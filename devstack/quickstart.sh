@@ -1,7 +1,7 @@
 #!/bin/bash
 # Three machines from unknown to active on this computer, with real IPMI, a real agent protocol and a real image.
 #
-#   devstack/quickstart.sh             run it; on a terminal it then keeps serving until Ctrl-C
+#   devstack/quickstart.sh             run it; on a terminal then print the web console's address, and serve until Ctrl-C
 #   devstack/quickstart.sh --once      run it, stop everything, exit 0 if all was as it must be
 #
 #   --machines N     how many machines (default 3)

@@ -43,7 +43,8 @@ class FunctionServer(fixtures.Fixture):
 
     def __init__(self, answer: Callable[[Handler], None]) -> None:
         super().__init__()
-        self._handler = type("FunctionHandler", (Handler,), {"do_GET": lambda handler: answer(handler)})
+        methods = dict.fromkeys(("do_GET", "do_POST", "do_DELETE"), lambda handler: answer(handler))
+        self._handler = type("FunctionHandler", (Handler,), methods)
 
     def _setUp(self) -> None:
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler)

@@ -11,7 +11,7 @@ from ingot.common import context, interfaces, states
 from ingot.common.conf import opts
 from ingot.common.steps import PlannedStep
 from ingot.db import models, rows
-from ingot.drivers.interfaces import circuit_breakers, results
+from ingot.drivers.interfaces import circuit_breakers, consoles, results
 from ingot.drivers.loading import factory
 
 
@@ -62,6 +62,7 @@ class MemoryTask:
         self.is_first_call = False
         self.shared = False
         self.circuit_breakers = circuit_breakers.CircuitBreakers(first=60, longest=300)
+        self.consoles = consoles.Consoles(conf)
         self.ports: list[models.Port] = []
         self.traits: list[str] = []
         self.volume_connectors: list[models.VolumeConnector] = []

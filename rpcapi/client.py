@@ -9,8 +9,9 @@ import concurrent.futures as futures
 import contextlib
 import threading
 import time
+import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -18,6 +19,7 @@ from oslo_log import log
 from tooz import hashring
 
 from ingot.common import context, errors, metrics, tracing
+from ingot.common.json_types import Json
 from ingot.db import conductors, models
 from ingot.db.engine import Database
 from ingot.rpcapi import transport, versions
@@ -28,6 +30,10 @@ _RingsByKey = dict[tuple[str, str], hashring.HashRing]  # by conductor group and
 
 STALEST_S = 60
 """Seconds beyond the interval for which rings are used while a new read of the members is under way."""
+
+
+_MOST_KNOWN = 100_000
+"""Nodes whose owner is kept for one ring: 20 MiB."""
 
 
 class Rings:
@@ -58,6 +64,7 @@ class Rings:
         self._last: tuple[frozenset[conductors.RingMember], _RingsByKey] = (frozenset(), {})
         self._read_at = float("-inf")
         self._reading: futures.Future[_RingsByKey] | None = None
+        self._known: weakref.WeakKeyDictionary[hashring.HashRing, dict[str, str]] = weakref.WeakKeyDictionary()
         self._generation = 0  # a read that began in an earlier one is forgotten
 
     def owner(self, node_uuid: str, group: str, driver: str) -> str:
@@ -65,12 +72,37 @@ class Rings:
 
         :raises NoConductor: no online conductor of the group has the driver enabled.
         """
-        key = (group, driver)
-        # Perhaps a conductor joined since the last read.
-        ring = self._current().get(key) or self._current(forced=True).get(key)
+        ring = self._find((group, driver))
         if ring is None:
             raise errors.NoConductor(driver=driver, group=group)
-        return str(next(iter(ring.get_nodes(node_uuid.encode(), replicas=1))))
+        return _find_owner(ring, node_uuid)
+
+    def owners(self, nodes: Iterable[models.Node]) -> dict[str, str | None]:
+        """Return the hostnames of the conductors that own nodes, by the node's uuid; None for what has no owner.
+
+        Each ring is looked for once: one that is not there is read again, and many nodes may have none.
+        """
+        rings: dict[tuple[str, str], hashring.HashRing | None] = {}
+        found: dict[str, str | None] = {}
+        for node in nodes:
+            key = (node.conductor_group, node.driver)
+            ring = rings[key] if key in rings else rings.setdefault(key, self._find(key))
+            found[node.uuid] = None if ring is None else self._recall_owner(ring, node.uuid)
+        return found
+
+    def _recall_owner(self, ring: hashring.HashRing, node_uuid: str) -> str:
+        """Return the owner of a node; lists of all nodes are asked for again and again, and rings rarely change."""
+        known = self._known.setdefault(ring, {})
+        owner = known.get(node_uuid)
+        if owner is None:
+            if len(known) >= _MOST_KNOWN:  # nodes that were deleted are among them
+                known.clear()
+            owner = known[node_uuid] = _find_owner(ring, node_uuid)
+        return owner
+
+    def _find(self, key: tuple[str, str]) -> hashring.HashRing | None:
+        # Perhaps a conductor joined since the last read.
+        return self._current().get(key) or self._current(forced=True).get(key)
 
     def groups_of(self, host: str) -> set[str]:
         """Return the conductor groups in which a host owns nodes."""
@@ -129,6 +161,12 @@ class Rings:
         for member in members:
             hosts.setdefault((member.conductor_group, member.driver), set()).add(member.hostname)
         return {key: hashring.HashRing(sorted(names), partitions=self._partitions) for key, names in hosts.items()}
+
+
+def _find_owner(ring: hashring.HashRing, node_uuid: str) -> str:
+    if len(ring.nodes) == 1:
+        return str(next(iter(ring.nodes)))
+    return str(next(iter(ring.get_nodes(node_uuid.encode(), replicas=1))))
 
 
 def hosts_serving(db: Database, timeout: float, method: str) -> list[str]:
@@ -195,6 +233,9 @@ class Patience:
             LOG.info("Conductor %s answers again", host)
 
 
+_MOST_QUESTIONS = 16
+"""Threads that ask several conductors at once; they begin when they are needed."""
+
 _SENT, _LOST = map(metrics.WAKEUPS.labels, ("sent", "lost"))
 
 
@@ -218,6 +259,7 @@ class ConductorClient:
             conf.hash_partition_exponent,
         )
         self._patience = Patience(max(1, conf.api.api_threads // 4))
+        self._questions = futures.ThreadPoolExecutor(_MOST_QUESTIONS, thread_name_prefix="questions")
         for method in versions.METHODS.keys() - versions.WAKEUPS.keys():
             metrics.RPC_CALLS.labels(method, "unanswered")  # so that the first one can be seen
         self.lost_wakeups = 0
@@ -226,12 +268,24 @@ class ConductorClient:
         """Return why the last wake-up could not be sent; None: it was."""
         return self._bus.trouble
 
+    @property
+    def stays_inside(self) -> bool:
+        """Whether conductors are in this process only, so that all that they write is written here."""
+        return self._bus.stays_inside
+
     def owner(self, node: models.Node) -> str | None:
         """Return the hostname of the conductor that owns a node; None if no online one of its group has its driver."""
         try:
             return self._rings.owner(node.uuid, node.conductor_group, node.driver)
         except errors.NoConductor:
             return None
+
+    def owners(self, nodes: Iterable[models.Node]) -> dict[str, str | None]:
+        """Return the owners of many nodes; see :meth:`Rings.owners`.
+
+        :param nodes: need uuid, driver and conductor_group.
+        """
+        return self._rings.owners(nodes)
 
     def groups_of(self, host: str) -> set[str]:
         """Return the conductor groups in which a conductor owns nodes."""
@@ -288,7 +342,9 @@ class ConductorClient:
 
     def call_host(self, ctx: context.RequestContext, host: str, method: str, **args: Any) -> Any:
         """Call a method of a conductor by its hostname; errors as in :meth:`call`."""
-        version = self._version(method)
+        return self._call(ctx, host, method, self._version(method), args)
+
+    def _call(self, ctx: context.RequestContext, host: str, method: str, version: str, args: Json) -> Any:
         outcome = "unanswered"
         try:
             with (
@@ -302,6 +358,41 @@ class ConductorClient:
         finally:
             metrics.RPC_CALLS.labels(method, outcome).inc()
         return transport.unpack(envelope)
+
+    def ask_all(
+        self, ctx: context.RequestContext, hosts: Mapping[str, str], method: str, within: float
+    ) -> dict[str, Any]:
+        """Ask several conductors at once, each that knows the method, and return their answers by hostname.
+
+        What an IngotError stands for has no answer: the conductor is too old, away, or slower than the time allows.
+
+        :param hosts: RPC version by hostname.
+        :param method: one of :data:`versions.QUESTIONS` that is about no node.
+        :param within: seconds for all of them together.
+        """
+        pinned = versions.pinned_release(self._conf)
+        found: dict[str, Any] = {}
+        asked = {}
+        for host, known in hosts.items():
+            version = min(filter(None, (known, pinned and pinned.rpc)), key=versions.version_tuple)
+            if versions.has_method(version, method):
+                asked[host] = self._questions.submit(self._ask, ctx.to_dict(), host, method)
+            else:
+                reason = f"it needs RPC {versions.METHODS[method]}, this conductor is asked with {version}"
+                found[host] = errors.ServiceUnavailable(what=f"RPC method {method}", reason=reason)
+        futures.wait(asked.values(), within)
+        for host, answer in asked.items():
+            late = errors.ConductorAway(what=f"Conductor {host}", reason=f"no answer within {within:g} s")
+            answer.cancel()
+            found[host] = answer.result() if answer.done() and not answer.cancelled() else late
+        return found
+
+    def _ask(self, ctx: Json, host: str, method: str) -> Any:
+        """Ask one conductor, on a thread of its own; an error is an answer, too."""
+        try:
+            return self._call(context.RequestContext.from_dict(ctx), host, method, versions.METHODS[method], {})
+        except errors.IngotError as exc:
+            return exc
 
     def _version(self, method: str) -> str:
         """Return the highest version that every online conductor serves, or the pinned release's.

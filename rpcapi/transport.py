@@ -131,7 +131,10 @@ class Transport(Protocol):
     ``call`` returns the envelope of the answer and raises ConductorAway when none came; ``cast`` raises
     ServiceUnavailable when it is clear already that the message cannot be handed over. ``version`` is the highest one
     that every conductor serves that may be asked. ``trouble`` is why the last message could not be sent.
+    ``stays_inside`` is whether conductors are in this process only.
     """
+
+    stays_inside: bool
 
     @property
     def trouble(self) -> str | None: ...
@@ -146,6 +149,7 @@ class LocalTransport:
 
     patience: float = PATIENCE_S
     trouble: str | None = None
+    stays_inside = True
 
     def __init__(self) -> None:
         self._endpoints: dict[str, object] = {}
@@ -314,6 +318,8 @@ class OsloTransport:
 
     :param conf: must be oslo.config's global object, see ``ingot.common.conf.opts.load``.
     """
+
+    stays_inside = False
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         broker.register(conf)

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from ingot.common import errors
 
-RPC_VERSION = "1.2"
+RPC_VERSION = "1.3"
 """What this release serves: major for breaks, minor for additions. Add a method, raise the minor."""
 
 
@@ -23,11 +23,13 @@ METHODS: dict[str, str] = {
     **dict.fromkeys(("get_driver_properties", "get_steps", "validate_deploy", "validate_node"), "1.0"),
     **dict.fromkeys(("get_plan", "validate_flow", "get_logical_disk_properties"), "1.1"),
     **dict.fromkeys(("get_console", "set_console"), "1.1"),
+    **dict.fromkeys(("get_console_log", "open_console"), "1.3"),
     **dict.fromkeys(("set_boot_mode", "set_secure_boot", "inject_nmi"), "1.1"),
     **dict.fromkeys(("get_indicators", "get_indicator_state", "set_indicator_state"), "1.1"),
     **dict.fromkeys(("get_virtual_media", "attach_virtual_media", "detach_virtual_media"), "1.1"),
     **dict.fromkeys(("list_vifs", "attach_vif", "detach_vif"), "1.1"),
     **dict.fromkeys(("get_driver_methods", "call_driver_method", "get_node_methods", "call_node_method"), "1.1"),
+    **dict.fromkeys(("get_load", "get_offered_steps", "get_sensors"), "1.3"),
 }
 """Each RPC method with the RPC version that brought it; a client capped below it does not send it."""
 
@@ -65,7 +67,7 @@ RELEASES: dict[str, Release] = {
     # until all of their deploy interfaces and ramdisks can do more.
     "0.0": Release(rpc="1.0", deploy_steps=False),
     "0.2": Release(rpc="1.1"),
-    "0.3": Release(rpc="1.2"),
+    "0.3": Release(rpc="1.3"),
 }
 
 

@@ -46,6 +46,7 @@ BODIES: dict[str, Any] = {
     "console": {"enabled": True},
     "power": {"target": "power on"},
     "provision": {"target": "provide"},
+    "session": {"user": "ada", "password": "secret"},
     "traits": {"traits": ["CUSTOM_A"]},
     "vifs": {"id": str(uuid.uuid4())},
     "vmedia": {"device_type": "cdrom", "image_url": "http://example.org/a.iso"},

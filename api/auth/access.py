@@ -100,6 +100,10 @@ class Access:
         :raises NotFound: the request may not even see it.
         """
 
+    def explain(self, rule: str, target: Target = NO_TARGET) -> str | None:
+        """Return why the request may not do what a rule is for; None if it may."""
+        return None
+
     def limit_to_project(self, rules: str, requested: str | None = None) -> str | None:
         """Return the project whose objects a list is limited to, if it is.
 

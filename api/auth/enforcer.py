@@ -204,6 +204,11 @@ class Limited(Access):
             raise errors.NotFound(noun=noun, ident=ident)
         self.require(rule, target)
 
+    def explain(self, rule: str, target: Target = NO_TARGET) -> str | None:
+        if self.permits(rule, target):
+            return None
+        return f"Not allowed to {self._describe_token()}; ask an administrator for a role that {rule} allows."
+
     def limit_to_project(self, rules: str, requested: str | None = None) -> str | None:
         self._required = True
         every = f"{rules}:list_all"
@@ -222,11 +227,14 @@ class Limited(Access):
             )
 
     def _refused_error(self, rule: str) -> errors.Forbidden:
+        return errors.Forbidden(
+            f"Access was denied to the following resource: {rule}. The token has {self._describe_token()}; ask an "
+            "administrator for one that this rule of policy allows."
+        )
+
+    def _describe_token(self) -> str:
         roles = ", ".join(self._ctx.roles) or "none"
         where = f"in project {self._ctx.project_id}" if self._ctx.project_id else "in the system"
         if not self._ctx.project_id and self._ctx.system_scope != "all":
             where = "in neither a project nor the system"
-        return errors.Forbidden(
-            f"Access was denied to the following resource: {rule}. The token has the roles {roles} {where}; ask an "
-            "administrator for one that this rule of policy allows."
-        )
+        return f"the roles {roles} {where}"

@@ -20,6 +20,7 @@ from werkzeug.datastructures import Authorization
 
 from ingot.api.auth import access, failed_logins
 from ingot.common import context, errors
+from ingot.common.json_types import Json
 
 LOG = log.getLogger(__name__)
 
@@ -28,9 +29,13 @@ Environ = Mapping[str, Any]
 
 CHALLENGE = 'Basic realm="Baremetal API", charset="UTF-8"'
 
+LOG_IN_CHALLENGE = 'Session realm="Baremetal API"'
+"""What the web console is challenged with. Of a scheme that they know, browsers would ask for a password themselves."""
+
 _GROUP = "ingot.api.authentication"
 _EVERYTHING = access.Access()
 _LINE = re.compile(r"([^:]+):(\$2[aby]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53})", re.ASCII)
+_LONGEST_NAME = 255  # of a user, in the history of a node
 _LONGEST_PASSWORD = 72  # bcrypt reads no more, and refuses a longer one
 
 
@@ -52,6 +57,34 @@ class Challenged(errors.NotAuthenticated):
         self.challenge = challenge
 
 
+class Login(NamedTuple):
+    """What a person sends to log in; domains and project only to Keystone.
+
+    :param project: the scope; None: the whole system.
+    """
+
+    user: str
+    password: str
+    user_domain: str | None = None
+    project: str | None = None
+    project_domain: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Login({self.user!r})"
+
+
+class Granted(NamedTuple):
+    """A person who has logged in.
+
+    :param kept: what the session keeps instead of the password.
+    :param until: when that ends, in seconds since the epoch; None: the strategy does not limit it.
+    """
+
+    ctx: context.RequestContext
+    kept: Json
+    until: float | None = None
+
+
 class Strategy:
     """A way to find out who sends a request."""
 
@@ -67,16 +100,44 @@ class Strategy:
         """Return what the user may do; everything, unless the strategy knows of roles."""
         return _EVERYTHING
 
+    def log_in(self, login: Login, address: str) -> Granted:
+        """Check the password of a person who begins a session.
 
-def load_strategy(conf: cfg.ConfigOpts) -> Strategy | None:
-    """Return what the option auth_strategy names; None for noauth.
+        :raises NotAuthenticated: it is wrong, or there were too many wrong ones.
+        :raises ServiceUnavailable: it cannot be checked now.
+        """
+        raise NotImplementedError
+
+    def resume(self, kept: Json, environ: Environ, **ids: Unpack[RequestIds]) -> context.RequestContext:
+        """Return the context of a request of a session.
+
+        :param kept: what :meth:`log_in` has given it to keep.
+        :raises NotAuthenticated: it counts no longer.
+        :raises ServiceUnavailable: it cannot be checked now.
+        """
+        return self.identify(environ, **ids)
+
+    def log_out(self, kept: Json) -> None:
+        """End what a session keeps, where that is possible."""
+
+
+class NoAuth(Strategy):
+    """All requests are served; what a client says of itself goes into the history of the node."""
+
+    def identify(self, environ: Environ, **ids: Unpack[RequestIds]) -> context.RequestContext:
+        user, project = (environ.get(f"HTTP_X_{name}_ID", "")[:_LONGEST_NAME] or None for name in ("USER", "PROJECT"))
+        return context.RequestContext(user_id=user, project_id=project, **ids)
+
+
+def load_strategy(conf: cfg.ConfigOpts) -> Strategy:
+    """Return what the option auth_strategy names.
 
     :raises ConfigurationError: it names nothing, or what cannot be used as it is configured.
     """
     if conf.auth_strategy is None:
         raise errors.ConfigurationError(option="auth_strategy", value=None, allowed="It has no default: write one.")
     if conf.auth_strategy == "noauth":
-        return None
+        return NoAuth()
     (found,) = importlib.metadata.entry_points(group=_GROUP, name=conf.auth_strategy)
     strategy: Strategy = found.load()(conf)
     return strategy
@@ -123,16 +184,38 @@ class HttpBasic(Strategy):
         given = Authorization.from_header(environ.get("HTTP_AUTHORIZATION"))
         if given is None or given.type != "basic" or given.username is None:
             raise Challenged(CHALLENGE, "send a user name and password with HTTP basic authentication")
+        if not self._check(given.username, given.password or "", environ.get("REMOTE_ADDR", "")):
+            raise Challenged(CHALLENGE, "user name or password is wrong")
+        return _build_context(given.username, **ids)
+
+    def log_in(self, login: Login, address: str) -> Granted:
+        known = self._check(login.user, login.password, address)
+        if known is None:
+            raise Challenged(LOG_IN_CHALLENGE, "user name or password is wrong")
+        ctx = context.RequestContext(user_id=login.user, overwrite=False)
+        return Granted(ctx, {"user": login.user, "line": _digest(known)})
+
+    def resume(self, kept: Json, environ: Environ, **ids: Unpack[RequestIds]) -> context.RequestContext:
+        """Return the context of the user, whose line in the file must be the one of the log-in."""
+        known = self._require_users().hashes.get(kept["user"])
+        if known is None or not hmac.compare_digest(kept["line"], _digest(known)):
+            raise Challenged(LOG_IN_CHALLENGE, "the user was removed, or has another password, since the log-in")
+        return _build_context(kept["user"], **ids)
+
+    def _check(self, name: str, password: str, address: str) -> bytes | None:
+        """Return the hash of a user whose password is correct; note the failed log-in otherwise."""
+        users = self._require_users()
+        if self._is_correct(users, name, password.encode(), address):
+            return users.hashes[name]
+        self._failed_logins.note(address, name)
+        return None
+
+    def _require_users(self) -> _Users:
         try:
-            users = self._read_users()
+            return self._read_users()
         except errors.ConfigurationError as exc:
             LOG.error("Users cannot be authenticated: %s", exc.message)  # noqa: TRY400 - the message is complete
             raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
-        address = environ.get("REMOTE_ADDR", "")
-        if not self._is_correct(users, given.username, (given.password or "").encode(), address):
-            self._failed_logins.note(address, given.username)
-            raise Challenged(CHALLENGE, "user name or password is wrong")
-        return context.RequestContext(user_id=given.username, system_scope="all", is_admin=True, **ids)
 
     def _is_correct(self, users: _Users, name: str, password: bytes, address: str) -> bool:
         known = users.hashes.get(name)
@@ -164,6 +247,15 @@ class HttpBasic(Strategy):
             raise errors.ConfigurationError(
                 option="http_basic_auth_user_file", value=str(self._path), allowed=f"It cannot be used: {exc}."
             ) from exc
+
+
+def _build_context(name: str, **ids: Unpack[RequestIds]) -> context.RequestContext:
+    return context.RequestContext(user_id=name, system_scope="all", is_admin=True, **ids)
+
+
+def _digest(known: bytes) -> str:
+    """Return what stands for the hash of a password in a session, from which nothing can be guessed."""
+    return hashlib.sha256(known).hexdigest()
 
 
 def _parse_users(text: str) -> dict[str, bytes]:

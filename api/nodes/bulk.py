@@ -9,12 +9,12 @@ Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from werkzeug.datastructures import MultiDict
 
 from ingot.api.auth import access
-from ingot.api.nodes import maintenance, node_states, nodes, provision
+from ingot.api.nodes import fleet, fleet_filter, maintenance, node_states, nodes, provision
 from ingot.api.web import collection, faults, fields, operations
 from ingot.api.web.audit_trail import Subject
 from ingot.api.web.call import Call, Reply
@@ -42,6 +42,7 @@ _FILTER = {
         "anyOf": [{"type": ["string", "boolean"]}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
     },
 }
+_MATCHING = {"type": "string", "minLength": 1}
 _RESULT = {
     "node": fields.TEXT_SCHEMA,
     **dict.fromkeys(("name", "reason"), fields.OPTIONAL_TEXT_SCHEMA),
@@ -61,6 +62,7 @@ _BODY = fields.Body(
     Field("body", type=fields.FieldType({"type": ["object", "null"]})),
     Field("nodes", type=fields.FieldType(_IDENTS)),
     Field("filter", type=fields.FieldType(_FILTER)),
+    Field("matching", type=fields.FieldType(_MATCHING, fleet_filter.parse)),
     Field("dry_run", type=fields.FLAG),
 )
 
@@ -72,9 +74,11 @@ def create(call: Call) -> Reply:
     if given and action.body is None:
         raise errors.Invalid(field="body", value=given, allowed=f"{name} takes none: leave it out.")
     body = action.body.check(given, call.minor) if action.body else None
-    if ("nodes" in call.body) == ("filter" in call.body):
-        raise errors.Invalid("Say which nodes are meant: send either nodes (a list of UUIDs or names) or filter.")
-    found = _find_named(call) if "nodes" in call.body else _find_filtered(call)
+    meant = [find for name, find in _FINDERS.items() if name in call.body]
+    if len(meant) != 1:
+        ways = "nodes (a list of UUIDs or names), filter (as lists of nodes have it), matching (a filter of the fleet)"
+        raise errors.Invalid(f"Say which nodes are meant: send one of {ways}.")
+    found = meant[0](call)
     single = dataclasses.replace(call, body=body, query={}, rule=action.rule, preconditions=None, dry_run=dry_run)
     until = time.monotonic() + call.conf.api.bulk_timeout
     results = [{"node": ident, "name": named, **_run(action, single, ident, until)} for ident, named in found.items()]
@@ -134,6 +138,24 @@ def _find_filtered(call: Call) -> dict[str, str | None]:
     found = listing.page(call.db, node_lists.SOURCE, ("uuid", "name"), page)
     _check_size(call, len(found), "filter")
     return {node.uuid: node.name for node in found}
+
+
+def _find_matching(call: Call) -> dict[str, str | None]:
+    """Return the same for the nodes that the fleet shows for a filter of a person."""
+    asked: fleet_filter.Filter = call.body["matching"]
+    if not (asked.terms or asked.owners):
+        raise errors.Invalid(field="matching", value="", allowed="Send at least one term: name:* is all nodes.")
+    found = fleet.find_matching(call, asked, call.conf.api.max_bulk_nodes + 1)
+    _check_size(call, len(found), "matching")
+    return {node.uuid: node.name for node in found}
+
+
+_FINDERS: Mapping[str, Callable[[Call], dict[str, str | None]]] = {
+    "nodes": _find_named,
+    "filter": _find_filtered,
+    "matching": _find_matching,
+}
+"""By the key of the body that says which nodes are meant."""
 
 
 def _check_size(call: Call, count: int, field: str) -> None:

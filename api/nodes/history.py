@@ -9,7 +9,7 @@ import datetime
 import urllib.parse
 from collections.abc import Sequence
 
-from ingot.api.nodes import nodes
+from ingot.api.nodes import nodes, overview
 from ingot.api.web import collection, fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
@@ -17,7 +17,7 @@ from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import clock, errors, masking, steps
 from ingot.common.json_types import Json
 from ingot.common.states import StepState
-from ingot.db import explanations, listing, models, node_history
+from ingot.db import durations, explanations, listing, models, node_history, triage
 from ingot.db.node_history import Run
 
 _SHORT = 251
@@ -107,7 +107,7 @@ _STEP = {
     **dict.fromkeys(
         ("origin", "runner", "started_at", "finished_at", "conductor", "error"), fields.OPTIONAL_TEXT_SCHEMA
     ),
-    **dict.fromkeys(("priority", "duration"), fields.OPTIONAL_NUMBER_SCHEMA),
+    **dict.fromkeys(("priority", "duration", "usual_duration"), fields.OPTIONAL_NUMBER_SCHEMA),
     "args": {"type": "object"},
     "attempt": {"type": "integer"},
 }
@@ -127,12 +127,20 @@ _TIMELINE = {
     "steps": {"type": "array", "items": fields.complete_schema(_STEP)},
 }
 _EXPLANATION = {
-    **dict.fromkeys(("kind", "waits_for", "provision_state", "next"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(("kind", "waits_for", "provision_state", "next", "advice"), fields.TEXT_SCHEMA),
     **dict.fromkeys(("since", "until", "flow", "step", "conductor"), fields.OPTIONAL_TEXT_SCHEMA),
     "last_sign": {"type": ["object", "null"], "properties": dict.fromkeys(("what", "at"), fields.TEXT_SCHEMA)},
     **{name: {"type": "array", "items": fields.TEXT_SCHEMA} for name in ("usual_causes", "notes")},
 }
 _TIMELINE["explanation"] = {**fields.complete_schema(_EXPLANATION), "type": ["object", "null"]}
+_OWN_EXPLANATION = {
+    "node_uuid": fields.TEXT_SCHEMA,
+    "node_name": fields.OPTIONAL_TEXT_SCHEMA,
+    **_EXPLANATION,
+    "triage": overview.TRIAGE_SCHEMA,
+    "at": fields.TEXT_SCHEMA,
+    "stale_at": fields.OPTIONAL_TEXT_SCHEMA,
+}
 _RUNS = {"runs": {"type": "array", "items": fields.complete_schema(_RUN)}}
 
 
@@ -144,11 +152,19 @@ def show_timeline(call: Call, node: str) -> Reply:
     return Reply(_render_timeline(call, found, run_id, ended))
 
 
-@operation(answer=Answer(shows=Plain(fields.complete_schema({"node_uuid": fields.TEXT_SCHEMA} | _EXPLANATION))))
+@operation(answer=Answer(shows=Plain(fields.complete_schema(_OWN_EXPLANATION))))
 def show_explanation(call: Call, node: str) -> Reply:
-    """Show why a node is where it is: what it waits for, since when and until when, what comes next, usual causes."""
-    found = nodes.read(call, node, *explanations.COLUMNS)
-    return Reply({"node_uuid": found.uuid} | explanations.explain_now(call.db, call.conf, found))
+    """Show why a node is where it is: what it waits for, since when and until when, what comes next, usual causes.
+
+    Under ``triage`` is what the overview says of it. ``stale_at`` is when it becomes different though nothing happens.
+    """
+    found = nodes.read(call, node, *triage.COLUMNS)
+    online = explanations.read_online_for(call.db, call.conf, found)
+    need = triage.find(call.db, call.conf, found, online)
+    needed = overview.render_triage(call, need.finding)
+    explained = explanations.explain(call.conf, found, online)
+    moments = {"at": clock.now(), "stale_at": need.stale_at}
+    return Reply({"node_uuid": found.uuid, "node_name": found.name, **explained, "triage": needed, **moments})
 
 
 def _render_timeline(call: Call, found: models.Node, run_id: str | None, ended: Sequence[models.StepRun]) -> Json:
@@ -169,18 +185,30 @@ def _render_timeline(call: Call, found: models.Node, run_id: str | None, ended: 
             "conductor": found.reservation,
         }
     asked_by = found.request.get("asked_by") or {} if present else {}
+    flow = ended[-1].flow if ended else found.flow
+    listed = [_render_attempt(attempt, plan) for attempt in ended] + coming
+    _add_usual_durations(call, found, listed, flow or "", run_id)
     return {
         "node_uuid": found.uuid,
         "node_name": found.name,
         "run": run_id,
-        "flow": ended[-1].flow if ended else found.flow,
+        "flow": flow,
         "provision_state": found.provision_state,
         "target_provision_state": found.target_provision_state,
         "last_error": found.last_error,
         **{name: getattr(ended[-1], name) if ended else asked_by.get(name) for name in _IDS},
-        "steps": [_render_attempt(attempt, plan) for attempt in ended] + coming,
+        "steps": listed,
         "explanation": explanations.explain_now(call.db, call.conf, found) if present else None,
     }
+
+
+def _add_usual_durations(call: Call, node: models.Node, listed: Sequence[Json], flow: str, run_id: str | None) -> None:
+    """Add to the steps of a run what they usually take; the run itself does not count."""
+    keys = [durations.Step(flow, step["interface"], step["step"]) for step in listed]
+    past = durations.read_past(call.db, {key: [node.id] for key in keys}, without=run_id) if keys else None
+    for step, key in zip(listed, keys, strict=True):
+        usual = past and past.find(node, key)
+        step["usual_duration"] = usual.seconds if usual else None
 
 
 def _render_attempt(attempt: models.StepRun, plan: Sequence[Json]) -> Json:

@@ -1,13 +1,14 @@
 """What was read from a node's machine last: its inventory, the settings of its BIOS, the versions of its firmware."""
 
+import itertools
 from typing import NamedTuple
 
-from ingot.api.nodes import nodes
+from ingot.api.nodes import inventory_changes, nodes
 from ingot.api.web import collection, fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Plain, operation
-from ingot.common import errors
+from ingot.common import clock, errors
 from ingot.common.json_types import Json
 from ingot.db import facts, inventory, models
 
@@ -24,6 +25,36 @@ _PARTS = {"inventory": {"type": "object"}, "plugin_data": {"type": "object"}}
 def show(call: Call, node: str) -> Reply:
     found = inventory.get(call.db, nodes.read(call, node, "id", "uuid"))
     return Reply({"inventory": found.inventory, "plugin_data": found.plugin_data})
+
+
+_MOST_CHANGES = 1000
+
+_CHANGE = {"path": fields.TEXT_SCHEMA, "before": {}, "after": {}}
+_CHANGES = {
+    "inspected_at": fields.OPTIONAL_TEXT_SCHEMA,
+    "before_at": fields.OPTIONAL_TEXT_SCHEMA,
+    "changes": {"type": "array", "items": fields.complete_schema(_CHANGE)},
+}
+
+
+@operation(answer=Answer(shows=Plain(fields.complete_schema(_CHANGES))))
+def show_changes(call: Call, node: str) -> Reply:
+    """Show how what the last inspection found differs from what the one before had found.
+
+    Of a list, what has left is ``before`` and what has come is ``after``; its order means nothing.
+    """
+    found = nodes.read(call, node, "id", "uuid")
+    last, before = inventory.find(call.db, found.id), inventory.find_before(call.db, found.id)
+    changes = itertools.islice(
+        inventory_changes.compare(before.inventory, last.inventory) if before and last else (), _MOST_CHANGES
+    )
+    return Reply(
+        {
+            "inspected_at": last and clock.iso(last.inspected_at),
+            "before_at": before and clock.iso(before.inspected_at),
+            "changes": [change._asdict() for change in changes],
+        }
+    )
 
 
 class _Setting(models.BiosSetting):

@@ -11,13 +11,13 @@ from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
 from ingot.common.json_types import Json
 
-_SERVED = ("uuid", "driver", "conductor_group")
+SERVED = ("uuid", "driver", "conductor_group")
 """What finding a node's conductor needs."""
 
 
 def ask(call: Call, node: str, method: str, **arguments: object) -> Any:
     """Ask the conductor that owns a node; see :meth:`ingot.rpcapi.client.ConductorClient.call`."""
-    return call.client.call(call.ctx, nodes.read(call, node, *_SERVED), method, **arguments)
+    return call.client.call(call.ctx, nodes.read(call, node, *SERVED), method, **arguments)
 
 
 def _order(call: Call, node: str, method: str, shown_at: str = "", **arguments: object) -> Reply:
@@ -25,7 +25,7 @@ def _order(call: Call, node: str, method: str, shown_at: str = "", **arguments: 
 
     :param shown_at: where its effect can be seen, for the answer 202 that clients expect of some.
     """
-    found = nodes.read(call, node, *_SERVED)
+    found = nodes.read(call, node, *SERVED)
     call.client.call(call.ctx, found, method, **arguments)
     return calls.accepted_reply(call, f"/v1/nodes/{found.uuid}/{shown_at}") if shown_at else calls.NO_CONTENT
 
@@ -68,6 +68,45 @@ def list_cleaning_steps(call: Call, node: str) -> Reply:
     ``offered_at`` is when the node's last agent has offered a step; conductors of release 0.2 do not tell.
     """
     return Reply([{"offered_at": None, **step} for step in ask(call, node, "get_steps", kind="clean")])
+
+
+_OFFER = {
+    "interface": fields.OPTIONAL_TEXT_SCHEMA,
+    **dict.fromkeys(("step", "runner"), fields.TEXT_SCHEMA),
+    "priority": {"type": "number"},
+    "offered_at": fields.OPTIONAL_TEXT_SCHEMA,
+    "argsinfo": {"type": ["object", "null"], "additionalProperties": {"type": "object"}},
+    **dict.fromkeys(("abortable", "requires_ramdisk"), fields.FLAG_SCHEMA),
+}
+
+
+@operation(
+    Param("flow", operations.build_choice(("clean", "deploy", "service"))),
+    answer=Answer(shows=Plain(fields.list_schema("steps", fields.complete_schema(_OFFER)))),
+)
+def list_offered_steps(call: Call, node: str) -> Reply:
+    """List the steps that the machine's driver and its last agent offer for a flow, with their arguments.
+
+    Those of priority 0 run only when they are asked for; those without an interface can be named on any.
+    """
+    return Reply({"steps": ask(call, node, "get_offered_steps", kind=call.query.get("flow", "deploy"))})
+
+
+# Sensors
+
+_SENSOR = {
+    **dict.fromkeys(("id", "name", "kind"), fields.TEXT_SCHEMA),
+    "reading": fields.OPTIONAL_NUMBER_SCHEMA,
+    **dict.fromkeys(("unit", "health", "place"), fields.OPTIONAL_TEXT_SCHEMA),
+    "thresholds": {"type": "object", "additionalProperties": {"type": "number"}},
+    "states": {"type": "array", "items": fields.TEXT_SCHEMA},
+}
+
+
+@operation(answer=Answer(shows=Plain(fields.list_schema("sensors", fields.complete_schema(_SENSOR)))))
+def list_sensors(call: Call, node: str) -> Reply:
+    """List the machine's sensors with what they read now: the conductor asks the BMC."""
+    return Reply({"sensors": ask(call, node, "get_sensors")})
 
 
 # How the machine boots
@@ -124,7 +163,12 @@ _CONSOLE_REQUEST = fields.Body("console request", Field("enabled", type=fields.F
 @operation(answer=Answer(shows=Plain(_CONSOLE)))
 def show_console(call: Call, node: str) -> Reply:
     """Show whether it is on, and where it is."""
-    return Reply(ask(call, node, "get_console"))
+    shown: Json = ask(call, node, "get_console")
+    info = shown["console_info"]
+    if info and info["type"] == "websocket":
+        scheme, _, place = call.base.partition("://")
+        info["url"] = f"{'wss' if scheme == 'https' else 'ws'}://{place}{info['url']}"
+    return Reply(shown)
 
 
 @operation(body=_CONSOLE_REQUEST, answer=operations.EMPTY_202)
@@ -149,7 +193,7 @@ _STATE_REQUEST = fields.Body("indicator request", Field("state", type=_STATE, re
 
 @operation(answer=Answer(shows=Plain(fields.list_schema("indicators", _INDICATOR))))
 def list_indicators(call: Call, node: str) -> Reply:
-    found = nodes.read(call, node, *_SERVED)
+    found = nodes.read(call, node, *SERVED)
     indicators: list[Json] = call.client.call(call.ctx, found, "get_indicators")
     for indicator in indicators:
         indicator["name"] = name = f"{indicator['name']}@{indicator['component']}"

@@ -1,6 +1,6 @@
 """Nodes: listing, showing, creating, editing, deleting."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from oslo_utils import uuidutils
 
@@ -51,22 +51,9 @@ FILTERS = (
 
 def _complete(call: Call, found: list[ShownNode], selection: Selection) -> None:
     if "conductor" in selection.names:
-        owners = _find_owners(call, found)
+        owners = call.client.owners(found)
         for node in found:
             node.conductor = owners[node.uuid]
-
-
-def _find_owners(call: Call, found: Iterable[models.Node]) -> Mapping[str, str | None]:
-    """Return the hostname of the conductor that owns each node now, or None, by the node's uuid."""
-    owners: dict[str, str | None] = {}
-    unserved = set()
-    for node in found:
-        served_by = (node.driver, node.conductor_group)
-        # The ring reads its members again each time that it finds no owner.
-        owners[node.uuid] = None if served_by in unserved else call.client.owner(node)
-        if owners[node.uuid] is None:
-            unserved.add(served_by)
-    return owners
 
 
 NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete, ownership=access.NODE)
@@ -153,7 +140,7 @@ def build_conditions(call: Call) -> list[listing.Condition]:
         where.append(listing.Condition("parent_node", "is_empty", True))
     if "conductor" in call.query:
         groups = call.client.groups_of(call.query["conductor"])
-        owners = _find_owners(call, node_lists.list_ring_keys(call.db, groups=groups))
+        owners = call.client.owners(node_lists.list_ring_keys(call.db, groups=groups))
         owned = [uuid for uuid, owner in owners.items() if owner == call.query["conductor"]]
         where.append(listing.Condition("uuid", "one_of", owned))
     if "chassis_uuid" in call.query:

@@ -3,6 +3,8 @@
 from oslo_log import log
 from oslo_utils import uuidutils
 
+from ingot.api.auth.access import Access
+from ingot.api.nodes import steps
 from ingot.api.web import fields, operations, versions
 from ingot.api.web.call import NO_CONTENT, Call, Reply
 from ingot.api.web.fields import Field
@@ -18,6 +20,11 @@ REPORTS_SINCE = 54
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
 _SEEN = "Last-Event-ID"
 _LONGEST = 18  # digits of an id
+
+_RULES = {"conductor": "baremetal:conductor:get", "inbox": "ingot:inbox:get"}
+"""What users must be allowed to see, besides following events, to get those of a kind."""
+
+_RULES_OF_PLANS = {"deploy_template": "baremetal:deploy_template:get", "runbook": "baremetal:runbook:get"}
 
 
 def _parse_kinds(name: str, given: str) -> frozenset[str]:
@@ -51,9 +58,20 @@ def follow(call: Call) -> Reply:
     uuids = _read_uuids(call, call.query["node"]) if "node" in call.query else None
 
     def is_shown(event: models.Event) -> bool:
-        return event.kind in kinds and (uuids is None or event.node_uuid in uuids)
+        is_asked = event.kind in kinds and (uuids is None or event.node_uuid in uuids)
+        return is_asked and _is_visible(call.access, event)
 
     return Reply(call.feed.open(after, is_shown), 200, _HEADERS)
+
+
+def _is_visible(access: Access, event: models.Event) -> bool:
+    """Return whether a user who may follow events may see what one is about."""
+    if event.kind != "plan":
+        return event.kind not in _RULES or access.permits(_RULES[event.kind])
+    about = event.data
+    runbook = models.Runbook(owner=about.get("owner"), public=about.get("public"))
+    rule = _RULES_OF_PLANS.get(about["plan"])
+    return rule is not None and access.permits(rule, steps.RUNBOOK_OWNERSHIP.target(runbook))
 
 
 def _read_uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:

@@ -7,15 +7,16 @@ manual cleaning and servicing of the nodes that share one of its traits.
 import functools
 from collections.abc import Collection
 
-from ingot.api.nodes import steps
+from ingot.api.nodes import nodes, steps
 from ingot.api.web import call as calls
 from ingot.api.web import collection, crud, fields, operations, tables, trait_names
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
 from ingot.common import trait_names as names
 from ingot.common.json_types import Json
-from ingot.db import node_crud
+from ingot.db import fleet, node_crud
 from ingot.db import step_lists as rows
 from ingot.db.step_lists import RunbookWithSteps, TemplateWithSteps
 
@@ -133,3 +134,48 @@ def _change_traits(call: Call, ident: str, added: Collection[str], removed: Coll
 
 
 TRAITS = trait_names.build_operations("runbooks", _show_traits, _change_traits)
+
+
+# Which nodes they are for: Ingot's own
+
+_NODE = {
+    **dict.fromkeys(("uuid", "provision_state", "driver"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(("name", "resource_class"), fields.OPTIONAL_TEXT_SCHEMA),
+    "maintenance": fields.FLAG_SCHEMA,
+}
+_MATCHING = {
+    "traits": {"type": "array", "items": fields.TEXT_SCHEMA},
+    **{key: {"type": "integer"} for key in ("total", "matching", "offset", "limit")},
+    "nodes": {"type": "array", "items": fields.complete_schema(_NODE)},
+}
+_declare = operation(
+    Param("offset", operations.parse_offset),
+    Param("limit", operations.parse_limit),
+    answer=Answer(shows=Plain(fields.complete_schema(_MATCHING))),
+)
+
+
+@_declare
+def list_nodes_of_template(call: Call, ident: str) -> Reply:
+    """List the nodes that have the trait of a deploy template: their deployments may ask for its steps."""
+    return _list_nodes(call, [TEMPLATES.read(call, ident).name])
+
+
+@_declare
+def list_nodes_of_runbook(call: Call, ident: str) -> Reply:
+    """List the nodes that have one of the traits of a runbook: they can be cleaned and serviced by it."""
+    return _list_nodes(call, RUNBOOKS.read(call, ident).traits)
+
+
+def _list_nodes(call: Call, traits: Collection[str]) -> Reply:
+    """Return a part of the nodes that have one of some traits and that the request may see, by name."""
+    own = collection.build_ownership_conditions(call, nodes.NODES)
+    has_trait = fleet.Test("has_row", "trait", tuple(fleet.Pattern(trait) for trait in traits))
+    terms = [fleet.Term((has_trait,))]
+    total, matching = fleet.count(call.db, own, terms)
+    offset = call.query.get("offset", 0)
+    limit = min(call.query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
+    found = fleet.read(call.db, tuple(_NODE), own, terms, fleet.Part(offset=offset, limit=limit))
+    counts = {"total": total, "matching": matching, "offset": offset, "limit": limit}
+    shown = [{name: getattr(node, name) for name in _NODE} for node in found]
+    return Reply({"traits": list(traits), **counts, "nodes": shown})

@@ -50,12 +50,14 @@ _VERBS = ("action", "target", "runbook", "dry_run")
 class Subject:
     """What a request is about, as far as its handler has found out.
 
-    :ivar given: of a part, what the request has for the object.
+    :ivar counts: whether the request is recorded.
+    :ivar given: of a part, or where the URL names none, what the request has for the object.
     :ivar reason: of a part, the message of its refusal.
     :ivar parts: of a request about several objects, each one's action, subject and status.
     """
 
     def __init__(self, given: str | None = None) -> None:
+        self.counts = True
         self.given = given
         self.reason: str | None = None
         self.known: dict[str, object] = {}
@@ -148,7 +150,7 @@ class Trail:
         self._records_refused = bool(options.record_refused)
         self._nobodys = _Quota("without a login", options.most_refused)
         self._users = _Quota("of users", options.most_refused)
-        self._ignored = {name.strip().upper() for name in options.ignore_req_list.split(",")} | {"GET"}
+        self._ignored = {name.strip().upper() for name in options.ignore_req_list.split(",")}
         self._waiting: queue.Queue[Json | None] = queue.Queue(_MOST_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None

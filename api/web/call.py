@@ -3,6 +3,8 @@
 import contextlib
 import dataclasses
 import functools
+import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -10,7 +12,9 @@ from oslo_config import cfg
 from werkzeug.datastructures import Headers
 
 from ingot.api.auth.access import Access
+from ingot.api.auth.sessions import Session, Sessions
 from ingot.api.web.audit_trail import Subject
+from ingot.api.web.consoles import Consoles
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.common import context, errors
@@ -31,6 +35,9 @@ class Call:
     :param minor: the API version it speaks.
     :param feed: the events of the database.
     :param downloads: of images.
+    :param consoles: those that are open in this process.
+    :param sessions: of browsers.
+    :param session: the one that the request belongs to, if it does.
     :param notifier: tells other services what changes.
     :param headers: those of the request, for the few handlers that need one.
     :param address: network address of the client; empty if it is not known.
@@ -41,6 +48,7 @@ class Call:
     :param preconditions: what must hold for the object that a writing request names; None for no conditions.
     :param subject: what it is about, for the audit trail; None: nothing is recorded of it.
     :param changes: whether the request may change something.
+    :param offers_web_socket: whether the connection can become a websocket.
     :param dry_run: whether the request ends where it would be accepted; see :func:`ingot.api.nodes.nodes.accept`.
     """
 
@@ -52,6 +60,9 @@ class Call:
     rule: str
     feed: Feed
     downloads: Downloads
+    consoles: Consoles
+    sessions: Sessions
+    session: Session | None
     notifier: Notifier
     subject: Subject | None
     headers: Headers
@@ -63,6 +74,7 @@ class Call:
     body: Any = None
     preconditions: Preconditions | None = None
     changes: bool = False
+    offers_web_socket: bool = False
     dry_run: bool = False
 
     def note(self, record: object, anew: bool = False) -> None:
@@ -125,3 +137,38 @@ def repeat_if_changed(attempt: Callable[_Given, _Value]) -> Callable[_Given, _Va
         return attempt(*args, **named)
 
     return repeat
+
+
+_FIRST_PAUSE_S = 0.05
+
+
+class LockWaits:
+    """Serves requests again that have met a locked node.
+
+    A request that is refused because of a lock has written nothing, so that the whole handler can run again. Only
+    some may wait: threads that wait serve no other requests.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        self._slots = threading.Semaphore(max(1, conf.api.api_threads // 4))
+
+    def repeat(self, handle: Callable[[], Reply], refusal: errors.NodeLocked) -> Reply:
+        """Return what the handler answers when the node is free.
+
+        :raises NodeLocked: it does not get free in time, or as many requests wait as may.
+        """
+        if not self._conf.api.lock_wait_timeout or not self._slots.acquire(blocking=False):
+            raise refusal
+        until = time.monotonic() + self._conf.api.lock_wait_timeout
+        pause = _FIRST_PAUSE_S
+        try:
+            while (left := until - time.monotonic()) > pause:
+                time.sleep(pause)
+                with contextlib.suppress(errors.NodeLocked):
+                    return handle()
+                pause *= 2
+            time.sleep(max(left, 0))
+            return handle()
+        finally:
+            self._slots.release()

@@ -58,7 +58,7 @@ _HEADERS: Mapping[str, Json] = {
     },
 }
 
-_EMPTY: Mapping[int, str] = {202: "It was accepted.", 204: "It is done."}
+_EMPTY: Mapping[int, str] = {101: "It goes on as a websocket.", 202: "It was accepted.", 204: "It is done."}
 
 _DONE: Mapping[str, str] = {"GET": "Show", "POST": "Create", "PATCH": "Change"}
 

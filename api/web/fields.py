@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jsonschema
+import orjson
 from jsonschema import exceptions
+from oslo_config import cfg
 from oslo_utils import strutils, uuidutils
+from werkzeug import wrappers
 
+from ingot.api.web import faults
 from ingot.api.web.call import Call
 from ingot.common import errors, masking
 from ingot.common.json_types import Json
@@ -130,6 +134,38 @@ def is_deeper_than(value: object, limit: int) -> bool:
             if isinstance(inner, dict | list)
         ]
     return bool(level)
+
+
+def read_body(conf: cfg.ConfigOpts, request: wrappers.Request, limit: int) -> Any:
+    """Return the parsed body of a request; None for an empty one.
+
+    :param limit: bytes that it may have.
+    :raises BodyTooLarge: it has more.
+    :raises TooDeep: its lists and objects are nested deeper than is accepted.
+    :raises Invalid: it is not JSON, or did not arrive whole.
+    """
+    declared = request.content_length or 0
+    try:
+        raw = b"" if declared > limit else request.stream.read(limit + 1)
+    except (OSError, ValueError) as exc:
+        raise errors.Invalid(
+            f"The request body cannot be read: {exc}. Send a Content-Length that is true, or whole chunks."
+        ) from exc
+    if max(declared, len(raw)) > limit:
+        raise errors.BodyTooLarge(size=max(declared, len(raw)), limit=limit)
+    if len(raw) < declared:
+        raise errors.Invalid(f"The request body ended after {len(raw)} of {declared} bytes.")
+    if not raw.strip():
+        return None
+    try:
+        parsed = orjson.loads(raw)
+    except orjson.JSONDecodeError as exc:
+        raise errors.Invalid(f"The request body is not JSON: {exc}. Send a JSON document in UTF-8.") from exc
+    if is_deeper_than(parsed, conf.api.max_json_body_depth):
+        raise faults.TooDeep(limit=conf.api.max_json_body_depth)
+    if parsed is None:
+        raise errors.Invalid("The request body is null. Send a JSON object or list, or leave the body out.")
+    return parsed
 
 
 class FieldType(NamedTuple):

@@ -85,6 +85,18 @@ class Answer(NamedTuple):
 EMPTY_202, EMPTY_204 = Answer(202), Answer(204)
 
 
+class Escalation(NamedTuple):
+    """The value of a query parameter with which reading is more than that: the audit trail has it, with a rule."""
+
+    parameter: str
+    value: str
+    rule: str
+
+    def find_rule(self, given: Mapping[str, str]) -> str | None:
+        """Return the rule for a request with this query; None: it only reads."""
+        return self.rule if given.get(self.parameter) == self.value else None
+
+
 class Operation(NamedTuple):
     """A handler with what it accepts.
 
@@ -93,6 +105,7 @@ class Operation(NamedTuple):
     :param answer: what it answers; what the API's description says, and tests compare with.
     :param since: minor version that brought it; in the table of routes not older than its URL.
     :param rule: in the table of routes, the rule of policy for it; see :mod:`ingot.api.auth.rules`.
+    :param escalation: when a GET is recorded as what changes something is.
     """
 
     handler: Callable[..., Reply]
@@ -101,15 +114,17 @@ class Operation(NamedTuple):
     answer: Answer
     since: int = 1
     rule: str = ""
+    escalation: Escalation | None = None
 
 
 def operation(
-    *query: Param, answer: Answer, body: Body | None = None, since: int = 1
+    *query: Param, answer: Answer, body: Body | None = None, since: int = 1, escalation: Escalation | None = None
 ) -> Callable[[Callable[..., Reply]], Operation]:
     """Declare what a handler accepts."""
 
     def declare(handler: Callable[..., Reply]) -> Operation:
-        return Operation(handler, {param.name: param for param in query}, body, answer, since)
+        declared = {param.name: param for param in query}
+        return Operation(handler, declared, body, answer, since, escalation=escalation)
 
     return declare
 
@@ -200,6 +215,12 @@ def parse_limit(name: str, given: str) -> int:
         raise errors.Invalid(field=name, value=given, allowed="Send a whole number from 1 on.")
     if int(given) < 1:
         raise errors.Invalid(field=name, value=given, allowed="Send a whole number from 1 on; limit must be positive.")
+    return int(given)
+
+
+def parse_offset(name: str, given: str) -> int:
+    if not given.isascii() or not given.isdecimal() or len(given) > 9:
+        raise errors.Invalid(field=name, value=given, allowed="Send a whole number from 0 to 999999999.")
     return int(given)
 
 

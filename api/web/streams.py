@@ -31,7 +31,8 @@ else:
 
 LOG = log.getLogger(__name__)
 
-_INTERVAL_S = 0.5  # between two reads of new events
+_INTERVAL_S = 0.5  # at most between two reads of new events: what nothing announces is found then
+_GAP_S = 0.1  # at least between two reads, however much is written; also between two looks at what others have written
 _PAGE = 500  # events a statement
 _BLOCK = 128 * 1024  # bytes after which a write to a client ends: a client that does not read keeps one in memory
 _LONGEST_S = 3600  # of a stream; a client that comes back is authenticated anew
@@ -68,10 +69,15 @@ class Feed:
     no connection meanwhile, and a slow reader blocks no other.
 
     The thread runs while there are streams. It begins with the first, in the process that serves it, so that a server
-    which forks after loading the application is no special case.
+    which forks after loading the application is no special case. It reads when this process has committed something
+    with events; else it looks, by one small statement, whether another process has.
+
+    :param is_alone: whether other processes write hardly ever, so that the read that comes in any case is enough.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, db: Database) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, db: Database, is_alone: bool) -> None:
+        self._pause = _INTERVAL_S if is_alone else _GAP_S
+        self._written = threading.Event()
         self._most: int = conf.api.max_event_streams
         self._offline_after = float(conf.conductor.heartbeat_timeout)
         self._db = db
@@ -123,10 +129,13 @@ class Feed:
         """Take note that a stream ended."""
         with self._new_events:
             self._streams -= 1
+            if not self._streams:
+                self._written.set()  # so that the thread ends
 
     def close(self) -> None:
         """End all streams: the server stops."""
         self._closed.set()
+        self._written.set()
         with self._new_events:
             self._announce()
 
@@ -170,23 +179,40 @@ class Feed:
             return None  # the client comes back
 
     def _run(self) -> None:
-        while True:
-            with self._new_events:
-                if self._streams == 0 or self._closed.is_set():
-                    self._thread = None
-                    return
-            if self._read_new() < _PAGE:
+        with self._db.listening(self._written.set):
+            while self._goes_on():
+                try:
+                    if self._read_new() < _PAGE:
+                        self._closed.wait(_GAP_S)
+                        self._await_events()
+                    continue
+                except errors.ServiceUnavailable:
+                    pass  # in the log already
+                except Exception:  # the edge of a worker: the next read tries again
+                    LOG.exception("Reading new events failed unexpectedly")
                 self._closed.wait(_INTERVAL_S)
 
+    def _goes_on(self) -> bool:
+        with self._new_events:
+            if self._streams and not self._closed.is_set():
+                return True
+            self._thread = None
+            return False
+
+    def _await_events(self) -> None:
+        """Wait until this process or another one has written events, or for as long as that may stay unnoticed."""
+        until = time.monotonic() + _INTERVAL_S
+        while not self._written.wait(self._pause) and time.monotonic() < until:
+            if events.has_later(self._db, self._latest):
+                return
+
     def _read_new(self) -> int:
-        try:
-            events.collect(self._db, self._offline_after)
-            new = events.read_page(self._db, self._latest, _PAGE)
-        except errors.ServiceUnavailable:
-            return 0  # in the log already; the next read comes soon
-        except Exception:  # the edge of a worker: the next read tries again
-            LOG.exception("Reading new events failed unexpectedly")
+        self._written.clear()
+        events.collect_of_conductors(self._db, self._offline_after)
+        if not events.has_later(self._db, self._latest):
             return 0
+        events.collect_outboxes(self._db)
+        new = events.read_page(self._db, self._latest, _PAGE)
         if new:
             with self._new_events:
                 self._recent.extend(new)

@@ -119,7 +119,7 @@ class Table:
                 if field.since <= minor and not field.hidden and (detail or field.brief)
             ]
         else:
-            chosen = self._list_named((*names, "links"), minor)
+            chosen = self._list_named((*names, *({"links"} & self.fields.keys())), minor)
         plain = tuple(field.name for field in chosen if field.compute is None)
         needed = (field.needs or (() if field.compute else (field.name,)) for field in chosen)
         computed_from = itertools.chain(*(field.needs for field in chosen))

@@ -106,8 +106,8 @@ API: list[cfg.Opt] = [
         "max_failed_logins",
         default=10,
         min=0,
-        help="With http_basic: failed log-ins from one address within a minute, to one process, after which it has to "
-        "wait for the end of that minute (429). 0: no limit.",
+        help="With http_basic, or in the web console: failed log-ins from one address within a minute, to one process, "
+        "after which it has to wait for the end of that minute (429). 0: no limit.",
     ),
     cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
     cfg.IntOpt("max_bulk_nodes", default=1000, min=1, help="Most nodes in one request to /ingot/v1/bulk."),

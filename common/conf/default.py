@@ -10,7 +10,7 @@ from ingot.common import interfaces
 _ENABLED: dict[str, list[str]] = {
     "bios": ["no-bios", "redfish", "idrac-redfish", "fake"],
     "boot": ["ipxe", "pxe", "redfish-virtual-media", "redfish-https", "idrac-redfish-virtual-media", "fake"],
-    "console": ["no-console", "fake"],
+    "console": ["ipmitool-sol", "no-console", "fake"],
     "deploy": ["direct", "ramdisk", "custom-agent", "fake"],
     "firmware": ["no-firmware", "redfish", "idrac-redfish", "fake"],
     "inspect": ["agent", "redfish", "no-inspect", "idrac-redfish", "fake"],

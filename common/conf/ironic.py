@@ -46,6 +46,7 @@ _REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
 _FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
 _MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
 _PXE = "Ingot renders what loaders read at /boot; ingot-boot serves loaders by TFTP, from [boot_services] directory."
+_CONSOLE = "Ingot starts no program for consoles: ipmitool-sol serves them as websockets of the API."
 _SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
 _SWIFT += "database."
 _NOT_CONNECTED = (
@@ -65,7 +66,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "anaconda": (_NO, "Ingot has no deploy interface anaconda."),
     "cifs": (_IGNORED, _MEDIA),
     "cinder": (_NO, _NO_VOLUMES),
-    "console": (_NO, "Ingot starts no socat for consoles."),
     "cors": (_NO, "The API sends no CORS headers: add them in your proxy."),
     "disk_utils": (_IGNORED, _FILES),
     "drac": (_IGNORED, "[redfish] raid_config_timeout and bios_settings_timeout limit the jobs of iDRACs, too."),
@@ -98,6 +98,9 @@ _CREDENTIALS = "auth_url auth_type auth_section"
 _ROWS = (
     _Row("neutron", _CREDENTIALS, _REFUSED, _NOT_CONNECTED),
     _Row("nova", "send_power_notifications", _IGNORED, _NO_NOVA),
+    _Row("console", "terminal terminal_cert_dir terminal_pid_dir terminal_timeout kill_timeout", _IGNORED, _CONSOLE),
+    _Row("console", "subprocess_checking_interval subprocess_timeout", _IGNORED, _CONSOLE),
+    _Row("console", "socat_address port_range", _NO, _CONSOLE),
     # What a provisioner without Redfish and boot media does without
     _Row("DEFAULT", "isolinux_bin isolinux_config_template ldlinux_c32 grub_config_path esp_image", _IGNORED, _MEDIA),
     _Row("DEFAULT", "grub_config_template", _IGNORED, _MEDIA),

@@ -16,7 +16,8 @@ from ingot.rpcapi import client, transport
 
 _DESCRIPTION = (
     "Ingot, bare-metal provisioning: API and conductor in one process, by default with an SQLite database that it "
-    "creates and upgrades on its own."
+    "creates and upgrades on its own. Clients of an API that runs, in a terminal: ingot top shows what the fleet needs "
+    "and does, ingot explain NODE why a node is where it is; each has --help."
 )
 
 

@@ -5,20 +5,17 @@ lasts until it is undrained, however often the conductor is started.
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
 from ingot.common import errors
 from ingot.conductor.cmd import workers
-from ingot.db import conductors, node_lists
+from ingot.db import conductors
 from ingot.db.engine import Database
-from ingot.rpcapi import versions
+from ingot.rpcapi import drains
 
 _PAUSE = 0.5
-_SINCE = "1.1"
-"""RPC version of the first release whose conductors can be drained."""
 
 OPTIONS: Sequence[cfg.Opt] = (
     cfg.StrOpt(
@@ -54,9 +51,10 @@ def drain(db: Database, conf: cfg.ConfigOpts) -> None:
     :raises IngotError: it cannot be done, or has not come to its end within the time to wait.
     """
     chosen = _list_chosen(conf)
-    _refuse_old(db, conf, chosen)
+    timeout = conf.conductor.heartbeat_timeout
+    drains.refuse_old(db, timeout, chosen)
     if not conf.force:
-        _refuse_orphans(db, conf, chosen)
+        drains.refuse_orphans(db, timeout, chosen, "drain with --force")
     for hostname in chosen:
         conductors.drain(db, hostname)
         print(f"{hostname}: drained; it hands over its nodes")
@@ -84,7 +82,7 @@ def undrain(db: Database, conf: cfg.ConfigOpts) -> None:
 def show(db: Database, conf: cfg.ConfigOpts) -> None:
     """Print a line for each conductor."""
     rows = [("NAME", "GROUP", "RELEASE", "STATE", "LOCKED NODES")]
-    for one, state, locked in _list_all(db, conf):
+    for one, state, locked in drains.list_all(db, conf.conductor.heartbeat_timeout):
         rows.append((one.hostname, one.conductor_group or "-", one.release, state, str(locked)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -110,60 +108,20 @@ def _list_chosen(conf: cfg.ConfigOpts) -> list[str]:
     return list(conf.conductors) or workers.names(conf)
 
 
-def _list_all(db: Database, conf: cfg.ConfigOpts) -> list[tuple[conductors.Conductor, str, int]]:
-    """Return all conductors, each with its state and how many nodes it has locked."""
-    locks = Counter(str(node.reservation) for node in node_lists.list_locked(db))
-    found = conductors.list_all(db, conf.conductor.heartbeat_timeout)
-    return [(one, _describe(one, locks[one.hostname]), locks[one.hostname]) for one in found]
-
-
-def _describe(conductor: conductors.Conductor, locked: int) -> str:
-    if conductor.drain is None:
-        return "online" if conductor.alive else "offline"
-    if not conductor.alive:
-        return "drained, offline"
-    return "drained" if conductor.drain == conductors.DRAIN_FOLLOWED and not locked else "draining"
-
-
-def _refuse_old(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> None:
-    for one in conductors.list_all(db, conf.conductor.heartbeat_timeout):
-        old = versions.version_tuple(one.rpc_version) < versions.version_tuple(_SINCE)
-        if one.hostname in chosen and one.alive and old:
-            raise errors.Conflict(
-                reason=f"Conductor {one.hostname} runs release {one.release}, which cannot be drained; stop it instead."
-            )
-
-
-def _refuse_orphans(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> None:
-    """Refuse to leave nodes without a conductor that serves them."""
-    members = conductors.ring_members(db, conf.conductor.heartbeat_timeout)
-    lost = {(group, driver) for host, group, driver in members if host in chosen}
-    lost -= {(group, driver) for host, group, driver in members if host not in chosen}
-    orphans = Counter((node.conductor_group, node.driver) for node in node_lists.list_ring_keys(db))
-    left = [
-        f"{orphans[group, driver]} nodes of driver {driver} in conductor group '{group}'"
-        for group, driver in sorted(lost)
-        if orphans[group, driver]
-    ]
-    if left:
-        raise errors.Conflict(
-            reason=f"No other conductor would serve {'; '.join(left)}. Start one, or drain with --force."
-        )
-
-
 def _list_busy(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> list[str]:
     """Return which of these conductors have not finished."""
     return [
         f"{one.hostname} ({locked} nodes locked)"
-        for one, state, locked in _list_all(db, conf)
-        if one.hostname in chosen and state == "draining"
+        for one, state, locked in drains.list_all(db, conf.conductor.heartbeat_timeout)
+        if one.hostname in chosen and state == drains.DRAINING
     ]
 
 
 def _list_away(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> list[str]:
     """Return which of these conductors are on no ring."""
-    members = {member.hostname for member in conductors.ring_members(db, conf.conductor.heartbeat_timeout)}
-    states = {one.hostname: state for one, state, _locked in _list_all(db, conf)}
+    timeout = conf.conductor.heartbeat_timeout
+    members = {member.hostname for member in conductors.ring_members(db, timeout)}
+    states = {one.hostname: state for one, state, _locked in drains.list_all(db, timeout)}
     return [f"{hostname} ({states[hostname]})" for hostname in chosen if hostname not in members]
 
 

@@ -23,6 +23,7 @@ def supervise(conf: cfg.ConfigOpts, command: Sequence[str]) -> NoReturn:
             "OS_DEFAULT__HOST": name,
             "OS_CONDUCTOR__WORKERS": "1",
             **telemetry.describe_worker(conf, "conductor_port", number),
+            **({"OS_CONSOLE__PORT": str(conf.console.port + number)} if conf.console.port else {}),
         }
         for number, name in enumerate(names(conf))
     }

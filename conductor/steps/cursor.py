@@ -19,7 +19,7 @@ from ingot.common.states import StepState
 from ingot.common.steps import STEP_INDEX, STEPS, PlannedStep, Runner, read_plan
 from ingot.conductor.steps.flow import Flow
 from ingot.conductor.task.task_manager import HistoryEntry, Task, make_storable
-from ingot.db import node_history, nodes
+from ingot.db import node_history, nodes, outbox
 from ingot.drivers.interfaces import results
 
 LOG = log.getLogger(__name__)
@@ -145,7 +145,7 @@ class FlowCursor:
         due_at = self._task.node.due_at
         if due_at is None or due_at > clock.now():
             self._task.set(due_at=clock.now())
-        self._task.add_event(nodes.build_step_event(self._build_attempt("running")))
+        self._task.add_event(outbox.build_step_event(self._build_attempt("running")))
         self._task.write(self._unwritten, self._entries)
         self._unwritten, self._entries = [], []
         self._heartbeat = nodes.STEP_HEARD

@@ -18,9 +18,10 @@ from oslo_log import log
 from ingot.common import clock, context, errors, metrics
 from ingot.common.json_types import Json
 from ingot.common.steps import PlannedStep
-from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, ports, volumes
+from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, outbox, ports, volumes
 from ingot.db.engine import Database
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
+from ingot.drivers.interfaces.consoles import Consoles
 from ingot.drivers.interfaces.task import BareDriver
 from ingot.drivers.loading import factory
 from ingot.notifications import notifier
@@ -118,6 +119,7 @@ class Services:
         agents that hang.
     :ivar notifier: tells other services what happens to nodes.
     :ivar circuit_breakers: which BMCs do not answer.
+    :ivar consoles: the serial consoles that are open.
     :ivar inspection_hooks: what is made of the inventories of machines, in this order.
     """
 
@@ -135,6 +137,7 @@ class Services:
         self.circuit_breakers = CircuitBreakers(first, longest)
         self.leaving = threading.Event()
         self.notifier = notifier.Notifier(conf, notifier.CONDUCTOR)
+        self.consoles = Consoles(conf)
         self.inspection_hooks: Iterable[InspectionHook] = ()
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
 
@@ -157,6 +160,7 @@ class Task:
         self.node = node
         self.shared = locked_at is None
         self.circuit_breakers = services.circuit_breakers
+        self.consoles = services.consoles
         self._driver, self.missing = services.hardware.compose(node)
         self._sure_at = 0.0 if locked_at is None else locked_at
         self.step: PlannedStep | None = None
@@ -165,7 +169,7 @@ class Task:
         self.released = self.shared
         self.is_aborted = False  # the flow whose end is written
         self._dirty: dict[str, object] = {}
-        self._new_events: list[nodes.Event] = []
+        self._new_events: list[outbox.Event] = []
         self._extra_writes: list[nodes.ExtraWrite] = []
         self._written = node.as_dict()
 
@@ -251,7 +255,7 @@ class Task:
             setattr(self.node, name, value)
         self._dirty |= columns
 
-    def add_event(self, event: nodes.Event) -> None:
+    def add_event(self, event: outbox.Event) -> None:
         """Add an event to the next write, besides those that follow from the columns and the step runs."""
         self._new_events.append(event)
 
@@ -301,15 +305,22 @@ class Task:
 
     def _write(self, more: Mapping[str, object], step_runs: Rows, history: Rows) -> None:
         events = [
-            *map(nodes.build_step_event, step_runs),
-            *nodes.build_events(self._dirty, self._written),
+            *map(outbox.build_step_event, step_runs),
+            *outbox.build_events(self._dirty, self._written),
             *self._new_events,
         ]
+        if more and not events and self._was_lock_seen():
+            events = [outbox.build_lock_event()]
         values = {**self._dirty, **more}
         nodes.write_locked(self.db, self.node, values, step_runs, history, events, self._extra_writes)
         before, self._written = self._written, self.node.as_dict()
         self._dirty, self._new_events, self._extra_writes = {}, [], []
         self.services.notifier.tell_transitions(self.context, before, self._written, self.read_traits, self.is_aborted)
+
+    def _was_lock_seen(self) -> bool:
+        """Return whether clients may show the lock: one that ends without another event has one of its own then."""
+        locked_at = self.node.locked_at
+        return locked_at is not None and locked_at < clock.after(-outbox.SEEN_LOCK_S)
 
     def describe(self) -> Mapping[str, object]:
         """Return the node as notifications show it."""

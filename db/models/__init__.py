@@ -26,11 +26,13 @@ from ingot.db.models.history import AgentLog as AgentLog
 from ingot.db.models.history import Event as Event
 from ingot.db.models.history import NodeHistory as NodeHistory
 from ingot.db.models.history import StepRun as StepRun
+from ingot.db.models.history import WaitingEvent as WaitingEvent
 from ingot.db.models.inbox import InboxEntry as InboxEntry
 from ingot.db.models.inspection import BiosSetting as BiosSetting
 from ingot.db.models.inspection import FirmwareComponent as FirmwareComponent
 from ingot.db.models.inspection import InspectionRule as InspectionRule
 from ingot.db.models.inspection import NodeInventory as NodeInventory
+from ingot.db.models.inspection import NodeInventoryBefore as NodeInventoryBefore
 from ingot.db.models.node import Chassis as Chassis
 from ingot.db.models.node import Node as Node
 from ingot.db.models.node import NodeTag as NodeTag

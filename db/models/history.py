@@ -68,6 +68,17 @@ class Event(Base):
     data: Json
 
 
+class WaitingEvent(Base):
+    """An event of what is no node, until it gets its number; see ``ingot.db.outbox``."""
+
+    __tablename__ = "waiting_events"
+
+    id: int = column(primary_key=True)
+    kind: str = column(string(16))
+    created_at: datetime.datetime
+    data: Json
+
+
 class AgentLog(Base):
     """What the agent of a run had logged, as it was collected: a tar.gz."""
 

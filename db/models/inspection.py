@@ -20,6 +20,16 @@ class NodeInventory(Base):
     inspected_at: datetime.datetime = column(default=clock.now)
 
 
+class NodeInventoryBefore(Base):
+    """What the inspection before the last one found in a machine."""
+
+    __tablename__ = "node_inventory_before"
+
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    inventory: Json
+    inspected_at: datetime.datetime
+
+
 class InspectionRule(Row):
     """What is done with a node when its inspected inventory meets conditions."""
 

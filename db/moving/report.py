@@ -45,7 +45,10 @@ KINDS: Mapping[str, Kind] = {
     ),
     "power change": Kind("Power changes that had not ended", "They are dropped. Request them again."),
     "lock": Kind("Nodes that a conductor of Ironic had locked", "The lock is dropped, as its conductor is stopped."),
-    "console": Kind("Consoles that are switched on", "They are off here. Switch them on where Ingot has the console."),
+    "console": Kind(
+        "Consoles that are switched on",
+        "They are off here. Switch them on where the console interface is ipmitool-sol.",
+    ),
     "config drive": Kind(
         "Config drives that Ironic keeps as a link",
         "They are not taken over. The machine keeps its own; give a config drive with the next rebuild.",

@@ -71,7 +71,7 @@ def main() -> int:
 def _run(lab: Lab, given: argparse.Namespace, display: Display) -> None:
     display.heading(f"start ingot, ingot-rack with {given.machines} machines, and a file server")
     with lab:
-        display.say(f"  API {lab.api_url}, work directory {lab.work_dir}")
+        display.say(f"  API {lab.api_url}, web console {lab.console_url}, work directory {lab.work_dir}")
         Story(lab, given.image, display).tell()
         display.heading(f"done: everything was as it must be, in {display.elapsed:.1f} s")
         if display.is_terminal and not given.once:
@@ -102,7 +102,8 @@ Everything keeps running until you press Ctrl-C. The API needs no password and i
   by hand       curl {lab.api_url}/ingot/v1/nodes/{machine["name"]}/timeline
   the BMC       IPMI_PASSWORD={lab.bmc_password} {ask} chassis status
   the logs      {lab.logs}
-"""
+
+The {lab.count} machines are in the web console: {lab.console_url}"""
 
 
 if __name__ == "__main__":

@@ -45,6 +45,10 @@ class Lab:
         return f"http://127.0.0.1:{self._port}"
 
     @property
+    def console_url(self) -> str:
+        return f"{self.api_url}/console/"
+
+    @property
     def logs(self) -> Path:
         return self.work_dir / "logs"
 

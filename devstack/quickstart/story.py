@@ -98,6 +98,7 @@ class Story:
             self._show_timelines()
             self._prove()
             self._undeploy(self._machines[-1])
+            self._check_console()
         finally:
             self._user.close()
 
@@ -154,6 +155,13 @@ class Story:
         if gone.instance_info:
             raise Failure(f"{machine.name} has still instance_info {gone.instance_info}")
         self._display.good(f"{machine.name}: available, instance_info empty")
+
+    def _check_console(self) -> None:
+        self._display.heading("the web console")
+        shown = self._user.read_console(self._lab.console_url)
+        if shown != sorted(machine.name for machine in self._machines):
+            raise Failure(f"the console at {self._lab.console_url} shows the machines {shown}")
+        self._display.good(f"it shows {', '.join(shown)}")
 
     def _ask(self, verb: str, state: str) -> None:
         for node in self._nodes:

@@ -149,12 +149,23 @@ class User:
         return str(answer["boot_device"]), bool(answer["persistent"])
 
     def timeline(self, node: Node) -> timeline.Run:
-        """Return what a node's last flow did. This is Ingot's own API, which openstacksdk does not know."""
-        url = f"{self._api_url}/ingot/v1/nodes/{node.id}/timeline"
+        """Return what a node's last flow did."""
+        return timeline.read(self._get(f"{self._api_url}/ingot/v1/nodes/{node.id}/timeline").json())
+
+    def read_console(self, url: str) -> list[str]:
+        """Return the names of the machines that the web console shows, in order.
+
+        :raises Failure: its page or the list is not there.
+        """
+        self._get(url)
+        return [node["name"] for node in self._get(f"{self._api_url}/ingot/v1/fleet?sort=name").json()["nodes"]]
+
+    def _get(self, url: str) -> requests.Response:
+        """Read what openstacksdk does not know: Ingot's own API, and its console."""
         answer = requests.get(url, timeout=30)
         if answer.status_code != 200:
             raise Failure(f"GET {url}: HTTP {answer.status_code} {answer.text[:300]}")
-        return timeline.read(answer.json())
+        return answer
 
 
 def _check(node: Node, target: str) -> None:

@@ -136,6 +136,12 @@ class ConsoleContract(EachCase):
                     error = self.assertRaises(errors.UnsupportedInterface, call, task)
                     self.assertIn("no-console (console)", error.message)
                 continue
+            try:
+                console.validate(task)
+            except errors.MissingParameter as exc:  # the node has no address for its protocol
+                self.assertIn("driver_info", exc.message)
+                self.assertRaises(errors.MissingParameter, console.start_console, task)
+                continue
             for _again in range(2):
                 console.start_console(task)
                 found: Any = console.get_console(task)

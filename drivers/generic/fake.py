@@ -12,6 +12,7 @@ from oslo_log import log
 
 from ingot.common import errors, states
 from ingot.common.json_types import InternalInfo, Json
+from ingot.drivers.generic.fake_console import FakeConsole
 from ingot.drivers.generic.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces import (
     base,
@@ -188,16 +189,6 @@ class FakeBIOS(bios.BIOSInterface):
         task.keep_bios_settings(
             {"name": name, "value": None if value is None else str(value)} for name, value in applied.items()
         )
-
-
-class FakeConsole(console.ConsoleInterface):
-    def start_console(self, task: Task) -> None:
-        pass
-
-    stop_console = start_console
-
-    def get_console(self, task: Task) -> console.ConsoleInfo:
-        return {"type": "fake", "url": f"fake://{task.node.uuid}"}
 
 
 class FakeGraphicalConsole(console.ConsoleInterface):

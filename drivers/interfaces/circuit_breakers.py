@@ -4,17 +4,32 @@ Only housekeeping is held off. What users and flows need is always tried, and th
 """
 
 import contextlib
+import datetime
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ingot.common import errors, metrics, tracing
+from ingot.common import clock, errors, metrics, tracing
 
 
 class _Pause(NamedTuple):
     seconds: float
     until: float
+    since: datetime.datetime
+    reason: str
+
+
+class Silence(NamedTuple):
+    """A BMC that does not answer.
+
+    :param since: when a call was not answered for the first time since it last was.
+    :param reason: what became of the last call.
+    """
+
+    bmc: str
+    since: datetime.datetime
+    reason: str
 
 
 class CircuitBreakers:
@@ -45,9 +60,9 @@ class CircuitBreakers:
         try:
             with tracing.span("call BMC", kind="CLIENT", server_address=bmc, node_uuid=node):
                 yield
-        except errors.HardwareUnreachable:
+        except errors.HardwareUnreachable as exc:
             outcome = "unanswered"
-            self._open(node, bmc)
+            self._open(node, bmc, exc.message)
             raise
         except errors.HardwareError:  # a refusal is an answer
             outcome = "refused"
@@ -63,6 +78,16 @@ class CircuitBreakers:
         with self._lock:
             self._forget()
             return len(self._pauses)
+
+    def list_open(self, most: int) -> list[Silence]:
+        """Return the BMCs that did not answer the last call, those first that are silent for longest.
+
+        :param most: how many are returned.
+        """
+        with self._lock:
+            self._forget()
+            silent = [Silence(bmc, pause.since, pause.reason) for bmc, pause in self._pauses.items()]
+        return sorted(silent, key=lambda one: one.since)[:most]
 
     def is_unresponsive(self, node: str) -> bool:
         """Return whether the last call to the BMC of a node was not answered."""
@@ -80,15 +105,18 @@ class CircuitBreakers:
             self._pauses.pop(bmc, None)
             self._bmcs.pop(node, None)
 
-    def _open(self, node: str, bmc: str) -> None:
+    def _open(self, node: str, bmc: str, reason: str) -> None:
         with self._lock:
             self._forget()
             self._bmcs[node] = bmc
             last = self._pauses.get(bmc)
+            since = last.since if last else clock.now()
             if last is not None and self._now() < last.until:
-                return  # users insist, or the machines of one chassis are called one after the other
+                # Users insist, or the machines of one chassis are called one after the other.
+                self._pauses[bmc] = last._replace(reason=reason)
+                return
             seconds = min(2 * last.seconds if last else self._first, self._longest)
-            self._pauses[bmc] = _Pause(seconds, self._now() + seconds)
+            self._pauses[bmc] = _Pause(seconds, self._now() + seconds, since, reason)
 
     def _forget(self) -> None:
         """Remove BMCs that housekeeping would have called again by now, if it had to do with them still.

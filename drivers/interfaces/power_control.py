@@ -55,6 +55,7 @@ def _start(task: Task, target: str) -> None:
     """Send the command; a machine that boots by it may have another network address than before."""
     if target in (states.POWER_ON, states.REBOOT):
         task.set(boot_address=None)
+        task.consoles.note_boot(task.node.uuid)
         if task.node.boot_config.get("target") == "volume":
             task.save()  # written later, it would take from the machine the ticket that it is given as it boots
     get_interface(task, PowerInterface).start_power_change(task, target)

@@ -3,6 +3,7 @@
 import abc
 import asyncio
 import time
+from collections.abc import Callable
 
 from oslo_log import log
 
@@ -35,6 +36,7 @@ class SerialStream(abc.ABC):
 
     :ivar dropped: bytes that the machine has said and that were overwritten before they were read.
     :ivar trouble: why there is no connection now; None: there is one.
+    :ivar changed: is called when ``trouble`` has changed.
     :param where: the BMC, for messages.
     :param patience: seconds.
     """
@@ -43,6 +45,7 @@ class SerialStream(abc.ABC):
         self.where = where
         self.dropped = 0
         self.trouble: str | None = "it is not open yet"
+        self.changed: Callable[[], object] = lambda: None
         self._patience = patience
         self._said = bytearray()
         self._typed: list[bytes] = []
@@ -133,6 +136,7 @@ class SerialStream(abc.ABC):
     def note_connection(self) -> None:
         self.trouble, self._has_opened = None, True
         self._opened.set()
+        self.changed()
 
     def hear(self, data: bytes) -> None:
         """Take what the machine says; of more than is read in time, the oldest goes."""
@@ -196,6 +200,7 @@ class SerialStream(abc.ABC):
                 self.trouble = exc.message
                 if not self._has_opened or time.monotonic() - lost_at > self._patience:
                     raise
+                self.changed()
                 LOG.warning("The serial console of %s is lost, and is opened again: %s", self.where, exc.message)
                 await self._pause(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)

@@ -11,6 +11,7 @@ from ingot.common.json_types import Json
 from ingot.common.steps import PlannedStep
 from ingot.db import models
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
+from ingot.drivers.interfaces.consoles import Consoles
 
 Link = Any
 """An interface, of the base class of its type, or None if it is not enabled anymore.
@@ -52,6 +53,7 @@ class Task(Protocol):
     :ivar is_first_call: whether nothing of the current step can have been done yet, by this conductor or another.
     :ivar shared: whether the task has no lock and must not write.
     :ivar circuit_breakers: where calls to BMCs note whether they were answered.
+    :ivar consoles: the serial consoles that this conductor has open.
     """
 
     conf: cfg.ConfigOpts
@@ -61,6 +63,7 @@ class Task(Protocol):
     is_first_call: bool
     shared: bool
     circuit_breakers: CircuitBreakers
+    consoles: Consoles
 
     @property
     def driver(self) -> BareDriver:

@@ -3,6 +3,7 @@
 from ingot.drivers.generic.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.hardware_type import Supported
+from ingot.drivers.ipmi.console import SerialOverLanConsole
 from ingot.drivers.ipmi.management import IPMIManagement
 from ingot.drivers.ipmi.power import IPMIPower
 from ingot.drivers.ipmi.vendor import IPMIVendor
@@ -12,6 +13,7 @@ class IPMIHardware(GenericHardwareType):
     """The entry points are called ``ipmitool``, as in the configuration files and node records that operators have; no
     program of that name is run."""
 
+    supported_console_interfaces: Supported = (SerialOverLanConsole, noop.NoConsole)
     supported_management_interfaces: Supported = (IPMIManagement, noop.NoopManagement)
     supported_power_interfaces: Supported = (IPMIPower,)
     supported_vendor_interfaces: Supported = (IPMIVendor, noop.NoVendor)

@@ -3,6 +3,7 @@
 from ingot.drivers.generic.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.hardware_type import Supported
+from ingot.drivers.ipmi.console import SerialOverLanConsole
 from ingot.drivers.redfish.bios import RedfishBIOS
 from ingot.drivers.redfish.firmware import RedfishFirmware
 from ingot.drivers.redfish.inspect import RedfishInspect
@@ -22,6 +23,8 @@ class RedfishHardware(GenericHardwareType):
         RedfishVirtualMediaBoot,
         RedfishHttpsBoot,
     )
+    # Many of these BMCs speak IPMI, too; where that is so is chosen by node.
+    supported_console_interfaces: Supported = (noop.NoConsole, SerialOverLanConsole)
     supported_firmware_interfaces: Supported = (RedfishFirmware, noop.NoFirmware)
     supported_inspect_interfaces: Supported = (*GenericHardwareType.supported_inspect_interfaces, RedfishInspect)
     supported_management_interfaces: Supported = (RedfishManagement, noop.NoopManagement)

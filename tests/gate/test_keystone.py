@@ -136,6 +136,35 @@ class KeystoneTest(testtools.TestCase):
         entry = self.ingot.get(f"/v1/nodes/{node.id}/history?detail=true")["history"]
         self.assertNotIn(self.keystone.connect("ingot").current_user_id, [one["user"] for one in entry])
 
+    def test_browsers_have_sessions_with_the_rights_of_their_users(self) -> None:
+        self.node("browsed")
+        browser = requests.Session()
+        browser.trust_env = False
+        browser.headers["X-Ingot-Console"] = "1"
+        self.addCleanup(browser.close)
+        session = f"{self.ingot.url}/ingot/v1/session"
+        node = f"{self.ingot.url}/v1/nodes/{self.as_('auditor').get_node('browsed').id}"
+        for person, where, status, power in (
+            ("stranger", "owner", 401, 401),  # no role there
+            ("owner-reader", "owner", 201, 403),
+            ("lessee-member", "lessee", 201, 202),
+            ("operator", None, 201, 202),
+        ):
+            login = {"user": person, "password": cloud.PASSWORD} | ({"project": where} if where else {})
+            answer = browser.post(session, json=login, timeout=client.PATIENCE_S)
+            self.assertEqual(status, answer.status_code, (person, answer.text))
+            self.assertEqual(status == 201, browser.get(session, timeout=client.PATIENCE_S).json()["authenticated"])
+            answer = browser.put(f"{node}/states/power", json={"target": "power on"}, timeout=client.PATIENCE_S)
+            self.assertEqual(power, answer.status_code, (person, answer.text))
+            self.ingot.eventually(lambda: self.as_("auditor").get_node("browsed").reservation is None, "it is free")
+        token = browser.cookies["ingot_session"]
+        self.assertEqual(204, browser.delete(session, timeout=client.PATIENCE_S).status_code)
+        self.assertNotIn("could not be revoked", self.ingot.process.log.read_text())
+        browser.cookies["ingot_session"] = token  # as a thief would have kept it
+        self.assertFalse(browser.get(session, timeout=client.PATIENCE_S).json()["authenticated"])
+        wrong = {"user": "operator", "password": "wrong"}
+        self.assertEqual(401, browser.post(session, json=wrong, timeout=client.PATIENCE_S).status_code)
+
     def test_the_history_tells_who_it_was(self) -> None:
         node = self.node("notified")
         self.as_("owner-member").set_node_provision_state(node, "manage", wait=True, timeout=client.PATIENCE_S)

@@ -30,6 +30,9 @@ NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/", "__init__.py")
 WHEEL = re.compile(r"ingot-(\d+\.\d+\.\d+)")
 """The wheel, or the archive, of a release."""
 
+PICTURE = re.compile(r"images/([\w-]+\.png)")
+LARGEST_PICTURE = 120 * 1024
+
 LISTENS = re.compile(r"\b(create|start)_(unix_)?server\(|\w\.bind\(|\bHTTPServer\(|\bmake_server\(")
 """What opens a socket for others. A call of ``inspect.signature(...).bind`` does not."""
 
@@ -81,6 +84,13 @@ class DocumentsTest(testtools.TestCase):
         pages = (ROOT / "doc" / "source").rglob("*.rst")
         named = {version for page in pages for version in WHEEL.findall(page.read_text())}
         self.assertEqual({setup["metadata"]["version"]}, named)
+
+    def test_pictures_are_shown_and_small(self) -> None:
+        pages = [ROOT / "README.md", *(ROOT / "doc" / "source").rglob("*.rst")]
+        shown = {name for page in pages for name in PICTURE.findall(page.read_text())}
+        pictures = {path.name: path.stat().st_size for path in (ROOT / "doc" / "source" / "images").iterdir()}
+        self.assertEqual(shown, set(pictures))
+        self.assertEqual({}, {name: size for name, size in pictures.items() if size > LARGEST_PICTURE})
 
     def test_mentions_are_found(self) -> None:
         paths = {one.path for one in mentions()}
@@ -163,9 +173,9 @@ class SecurityTest(testtools.TestCase):
         self.assertEqual({}, {claim: tests for claim, tests in wrong.items() if tests})
         self.assertEqual([], re.findall(r"tests\.\w+\.[\w.]*test_\w+", heading), "tests are named in the table")
 
-    def test_nothing_but_the_api_listens(self) -> None:
+    def test_nothing_listens_but_the_api_and_conductors_for_consoles(self) -> None:
         packages = ("api", "common", "conductor", "db", "drivers", "rpcapi")
         modules = [path for package in packages for path in (ROOT / package).rglob("*.py")]
         listening = [path for path in modules if LISTENS.search(path.read_text())]
 
-        self.assertEqual([ROOT / "api" / "server.py"], listening)
+        self.assertEqual([ROOT / "api" / "server.py", ROOT / "conductor" / "console_server.py"], listening)

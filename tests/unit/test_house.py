@@ -4,7 +4,6 @@ import ast
 import configparser
 import functools
 import importlib.metadata
-import itertools
 import pathlib
 import re
 import sys
@@ -42,13 +41,14 @@ DESCRIBED = (
         "drivers",
         "image",
         "rpcapi",
+        "terminal",
         "tests",
     ),
 )
 """Folders whose docstrings are checked."""
 NOT_PACKAGED = {".pyc"}
-CARRIED = {"agent-extensions"}
-"""Projects of their own that a package carries as data: they run elsewhere, with what is there."""
+CARRIED = {"api/console", "image/agent-extensions"}
+"""Folders that a package carries as data: what they hold runs elsewhere, with what is there."""
 # Dependencies that nothing imports by name: they are loaded by an entry point or by a URL.
 LOADED_BY_NAME: set[str] = set()
 
@@ -78,13 +78,19 @@ def files() -> Iterator[tuple[str, pathlib.Path]]:
     for name, folder in folders().items():
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and path.suffix not in NOT_PACKAGED:
-                parts = path.parent.relative_to(folder).parts
-                yield ".".join((name, *itertools.takewhile(lambda part: part not in CARRIED, parts))), path
+                carrier = find_carried(path)
+                parts = (path.parent if carrier is None else carrier.parent).relative_to(folder).parts
+                yield ".".join((name, *parts)), path
+
+
+def find_carried(path: pathlib.Path) -> pathlib.Path | None:
+    """Return the folder that is carried as data and holds a file."""
+    return next((ROOT / name for name in CARRIED if path.is_relative_to(ROOT / name)), None)
 
 
 def is_data(path: pathlib.Path) -> bool:
     """Return whether a file of a package is none of its modules."""
-    return path.suffix != ".py" or not CARRIED.isdisjoint(path.parts)
+    return path.suffix != ".py" or find_carried(path) is not None
 
 
 def modules() -> list[pathlib.Path]:

@@ -13,8 +13,10 @@ from typing import NamedTuple
 import testtools
 
 ROOT = pathlib.Path(__file__).parents[2]
-FOLDERS = ("api", "common", "conductor", "db", "drivers", "rpcapi", "benchmarks", "devstack", "doc", "tests")
-DOCUMENTS = (".md", ".rst", ".sh")
+FOLDERS = ("api", "common", "conductor", "console", "db", "drivers", "rpcapi", "benchmarks", "devstack", "doc", "tests")
+DOCUMENTS = (".md", ".rst", ".sh", ".ts", ".tsx", ".mjs")
+MADE = {"build", "node_modules"}
+"""Folders of what is not written here."""
 THIS = "tests/unit/test_words.py"
 
 USE_INSTEAD = {
@@ -115,7 +117,7 @@ def files() -> Iterator[pathlib.Path]:
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
             name = path.relative_to(ROOT)
-            if path.suffix in (*DOCUMENTS, ".py") and "build" not in name.parts and str(name) != THIS:
+            if path.suffix in (*DOCUMENTS, ".py") and MADE.isdisjoint(name.parts) and str(name) != THIS:
                 yield path
 
 

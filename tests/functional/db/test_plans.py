@@ -9,7 +9,7 @@ from benchmarks import stock
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.node_fields import TABLE
 from ingot.common import clock, interfaces
-from ingot.db import node_lists, nodes
+from ingot.db import node_lists, nodes, triage
 from tests import api_case, plans
 
 FLEET = 20_000
@@ -113,6 +113,13 @@ class PlansOnMySQL(api_case.ApiCase):
 
         for reading in plans.readings(self.db, ask):
             self.assertLessEqual(reading.rows, 2 * FLEET // plans.GROUPS, f"{reading.plan}\n{reading.statement}")
+
+    def test_what_the_fleet_needs_is_found_by_indexes(self) -> None:
+        """But for the counts, which read of each node what it is counted by."""
+        found = plans.readings(self.db, lambda: triage.read_overview(self.db, self.conf, []))
+        self.assertEqual(2, len(found))
+        for reading in found:
+            self.assertLessEqual(reading.rows, MOST_ROWS, f"{reading.plan}\n{reading.statement}")
 
 
 class PlansOnPostgreSQL(PlansOnMySQL):

@@ -221,8 +221,12 @@ class Lab(fixtures.Fixture):
         self.addCleanup(self.rack.stop)
         self.rack.start()
         self._start_processes()
-        self.user = User(self.url)
+        self.user = self.make_user()
         self.wait_until_served()
+
+    def make_user(self) -> "User":
+        """Return a user of the API; laboratories with logins give credentials."""
+        return User(self.url)
 
     def _start_processes(self) -> None:
         if self._rabbit_url is None:
@@ -414,12 +418,16 @@ def _heard(check: Callable[[], Any]) -> Any:
 
 
 class User:
-    """A user of the API over HTTP, at its newest version."""
+    """A user of the API over HTTP, at its newest version.
 
-    def __init__(self, url: str) -> None:
+    :param credentials: name and password; None: the API asks for none.
+    """
+
+    def __init__(self, url: str, credentials: tuple[str, str] | None = None) -> None:
         self.url = url
         self._session = requests.Session()
         self._session.trust_env = False
+        self._session.auth = credentials
         self._session.headers["X-OpenStack-Ironic-API-Version"] = "latest"
 
     def request(self, method: str, path: str, body: Any = None) -> requests.Response:

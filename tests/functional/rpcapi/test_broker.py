@@ -9,6 +9,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 import fixtures
 import oslo_messaging
@@ -19,7 +20,9 @@ from oslo_messaging._drivers import impl_rabbit
 
 from ingot.common import context, errors
 from ingot.common.conf import broker, opts
-from ingot.rpcapi import transport, versions
+from ingot.db.engine import Database
+from ingot.rpcapi import client, transport, versions
+from tests import patience
 from tests.functional import proxy, queues, services
 from tests.functional.deployment import lab
 
@@ -40,6 +43,10 @@ class Endpoint:
     def get_boot_device(self, ctx: Mapping[str, Any], node_uuid: str) -> dict[str, Any]:
         self.threads["get_boot_device"].add(threading.get_ident())
         return transport.answer(ctx, lambda: {"node": node_uuid})
+
+    @oslo_messaging.expose
+    def get_load(self, ctx: Mapping[str, Any]) -> dict[str, Any]:
+        return transport.answer(ctx, lambda: {"queue": 0})
 
     @oslo_messaging.expose
     def advance(self, ctx: Mapping[str, Any], node_uuid: str, why: str) -> None:
@@ -107,6 +114,21 @@ class Queues(Bus):
 
         self.assertEqual("one", self.ask(bus))
         self.assertTrue(queues.is_quorum(f"{transport.TOPIC}.{self.host}"))
+
+    def test_several_conductors_are_asked_at_once_and_none_waits_for_one_that_is_away(self) -> None:
+        bus = self.bus(services.broker_url())
+        self.serve(bus)
+        asking = client.ConductorClient(cfg.CONF, mock.Mock(spec=Database), bus)
+        hosts = {self.host: versions.RPC_VERSION, services.unique_name("away"): versions.RPC_VERSION, "old": "1.2"}
+        within = patience.seconds(3)
+        self.eventually(lambda: self.ask(bus), "the connection is open")
+        began = time.monotonic()
+        found = asking.ask_all(CTX, hosts, "get_load", within)
+        here, away, old = (found[host] for host in hosts)
+        self.assertEqual({"queue": 0}, here)
+        self.assertIsInstance(away, errors.ConductorAway)
+        self.assertIn("1.2", old.message)
+        self.assertLess(time.monotonic() - began, within + patience.seconds(2))
 
     def test_a_call_costs_few_looks_for_messages(self) -> None:
         bus = self.bus(services.broker_url())

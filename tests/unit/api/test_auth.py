@@ -116,7 +116,7 @@ class HttpBasic(api_case.ApiCase):
             | {"/v1/continue_inspection", "/boot/images/<node>/<ticket>/<image>", "/boot/volumes/<node>/<ticket>"}
             | {f"/boot/media/<node>/<ticket>/{name}" for name in ("boot.iso", "config.img")}
             | {f"/boot/{name}/pxelinux.cfg/01-<mac>" for name in ("pxelinux", "petitboot")}
-            | {"/boot/grub/grub.cfg-01-<mac>"},
+            | {"/boot/grub/grub.cfg-01-<mac>", "/ingot/v1/session"},
             public,
         )
 

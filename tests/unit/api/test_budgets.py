@@ -132,5 +132,5 @@ class EveryResource(world.WorldCase):
             if method == "POST" and operation.answer.status == 201:
                 body = self.another(self.body(route.path, method), len(counted) + self.MORE)
                 counted[route.path] = self.statements("POST", self.url(route.path), body)
-        self.assertEqual({*self.made, "/ingot/v1/inbox/<ident>/accept"}, set(counted))
+        self.assertEqual({*self.made, "/ingot/v1/inbox/<ident>/accept", "/ingot/v1/session"}, set(counted))
         self.assertEqual({}, {path: count for path, count in counted.items() if count > self.MOST_IN_CREATE})

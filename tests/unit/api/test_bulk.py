@@ -107,6 +107,15 @@ class Bulk(api_case.ApiCase):
             answer = self.ask("set_maintenance", filter=given, dry_run=True)
             self.assertEqual(names, [one["name"] for one in answer["results"]], given)
 
+    def test_nodes_are_selected_by_a_filter_of_the_fleet(self) -> None:
+        for text, names in (
+            ("state:manageable -name:n1", ["n0", "n2"]),
+            ("conductor:conductor-1 n2", ["n2"]),
+            ("class:gold", []),
+        ):
+            answer = self.ask("set_maintenance", matching=text, dry_run=True)
+            self.assertEqual(names, [one["name"] for one in answer["results"]], text)
+
     def test_maintenance(self) -> None:
         self.ask("set_maintenance", {"reason": "hot"}, filter={"provision_state": "manageable"})
         self.assertEqual("hot", self.good("GET", "/v1/nodes/n1")["maintenance_reason"])
@@ -133,6 +142,11 @@ class Bulk(api_case.ApiCase):
             ({"action": "set_maintenance", "filter": {"limit": "1"}}, "limit"),
             ({"action": "set_maintenance", "filter": {"provision_state": "dancing"}}, "dancing"),
             ({"action": "set_maintenance", "nodes": ["a", "b", "c"]}, "max_bulk_nodes"),
+            ({"action": "set_maintenance", "nodes": ["a"], "matching": "a"}, "matching"),
+            ({"action": "set_maintenance", "matching": "colour:red"}, "colour:red"),
+            ({"action": "set_maintenance", "matching": " "}, "matching"),
+            ({"action": "set_maintenance", "matching": "name:n*"}, "max_bulk_nodes"),
+            ({"action": "set_maintenance", "matching": "conductor:*"}, "max_bulk_nodes"),
             ({"action": "set_maintenance", "filter": {"provision_state": "manageable"}}, "max_bulk_nodes"),
         ):
             self.assertIn(named, self.refused(400, "POST", PATH, body, version=None), body)

@@ -1,12 +1,17 @@
 """Live events over HTTP: what a stream sends, where it begins, what is refused."""
 
 import json
+import pathlib
 import threading
 from typing import Any
 
+import fixtures
+from oslo_policy import opts
+
 from ingot.common import states
-from ingot.db import events, nodes
-from tests import api_case, conductor_case, database
+from ingot.db import events, inbox, nodes, step_lists
+from ingot.db.engine import Database
+from tests import api_case, conductor_case, database, identity_case, sql_counter
 
 PATH = "/ingot/v1/events"
 
@@ -23,7 +28,7 @@ def read(chunks: Any, count: int) -> list[dict[str, Any]]:
     return found
 
 
-class Streams(api_case.ApiCase):
+class StreamCase(api_case.ApiCase):
     def configure(self) -> None:
         self.conf.set_override("max_event_streams", 3, group="api")
         self.conf.set_override("event_heartbeat_interval", 1, group="api")
@@ -45,6 +50,8 @@ class Streams(api_case.ApiCase):
     def change(self, **values: Any) -> None:
         nodes.set_always(self.db, self.known.uuid, values)
 
+
+class Streams(StreamCase):
     def test_what_happens_from_now_on(self) -> None:
         self.change(provision_state=states.MANAGEABLE)
         response, chunks = self.follow()
@@ -146,3 +153,96 @@ class Streams(api_case.ApiCase):
             return any(thread.name == "events" for thread in threading.enumerate())
 
         conductor_case.eventually(lambda: not running(), "it has ended")
+
+
+class Speed(StreamCase):
+    """Events come as soon as they are written: the read that comes in any case is an hour away here."""
+
+    def setUp(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.web.streams._INTERVAL_S", 3600))
+        super().setUp()
+
+    def read_soon(self, chunks: Any) -> dict[str, Any]:
+        """Return the next event; with it may come a few comments."""
+        for _ in range(30):
+            text = next(chunks).decode()
+            if "data: " in text:
+                found: dict[str, Any] = json.loads(text.partition("data: ")[2].partition("\n")[0])
+                return found
+        return self.fail("no event has come")
+
+    def test_what_this_process_writes_is_read_at_once_and_not_looked_for(self) -> None:
+        _response, chunks = self.follow()
+        with sql_counter.counting(self.db) as counted:
+            self.change(provision_state=states.MANAGEABLE)
+            self.assertEqual("manageable", self.read_soon(chunks)["provision_state"])
+            self.assertIn(": heartbeat", next(chunks).decode())
+        self.assertLessEqual(len(counted), 14, counted)
+
+    def test_what_another_process_writes_is_found_by_looks_of_one_statement(self) -> None:
+        self.bus.stays_inside = False
+        self.http = self.application().test_client()
+        _response, chunks = self.follow()
+        other = Database(self.conf)
+        self.addCleanup(other.dispose)
+        nodes.set_always(other, self.known.uuid, {"provision_state": states.MANAGEABLE})
+        self.assertEqual("manageable", self.read_soon(chunks)["provision_state"])
+        with sql_counter.counting(self.db) as counted:
+            self.assertIn(": heartbeat", next(chunks).decode())
+        self.assertEqual(1, len(set(counted.statements)), counted)
+
+
+_STEP = {"interface": "deploy", "step": "erase", "args": {}}
+_FOUND = {"client_address": "192.0.2.7", "facts": {"addresses": []}, "inventory": {}, "plugin_data": {}}
+
+
+class OtherKinds(StreamCase):
+    def test_of_what_is_no_node(self) -> None:
+        _response, chunks = self.follow("?kind=plan,inbox,conductor")
+        self.good("POST", "/v1/deploy_templates", {"name": "CUSTOM_A", "steps": [{**_STEP, "priority": 10}]})
+        inbox.record(self.db, ["52:54:00:aa:bb:01"], _FOUND, 10)
+        self.good("PUT", f"/ingot/v1/conductors/{api_case.HOST}/drain?force=true", version=None)
+        found = [event["data"] for event in read(chunks, 3)]
+        self.assertEqual(["plan", "inbox", "conductor"], [event["kind"] for event in found])
+        template = self.good("GET", "/v1/deploy_templates/CUSTOM_A")
+        shown = {"plan": "deploy_template", "uuid": template["uuid"], "name": "CUSTOM_A", "change": "created"}
+        self.assertEqual(shown, {name: found[0].get(name) for name in shown})
+        self.assertEqual("created", found[1]["change"])
+        self.assertEqual((api_case.HOST, "draining"), (found[2]["conductor"], found[2]["state"]))
+        self.assertEqual([None] * 3, [event["node_uuid"] for event in found])
+
+
+class SeenByWhomTheyConcern(identity_case.IdentityCase):
+    """Who may follow events does not get those of what they may not see."""
+
+    def configure(self) -> None:
+        super().configure()
+        policy = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "policy.yaml"
+        policy.write_text('"ingot:events:get": "role:reader"\n"ingot:inbox:get": "role:admin"\n')
+        for group, options in opts.list_opts():
+            self.conf.register_opts(options, group=group)
+        self.conf.set_override("policy_file", str(policy), group="oslo_policy")
+        self.conf.set_override("event_heartbeat_interval", 1, group="api")
+
+    def test_of_the_inbox_and_of_plans_of_others(self) -> None:
+        inbox.record(self.db, ["52:54:00:aa:bb:01"], _FOUND, 10)
+        for name, owner in (("theirs", "owner"), ("others", "stranger")):
+            step_lists.RUNBOOKS.create(self.db, {"name": name, "owner": owner, "steps": [{**_STEP, "order": 1}]})
+        step_lists.TEMPLATES.create(self.db, {"name": "CUSTOM_A", "steps": [{**_STEP, "priority": 10}]})
+        events.collect(self.db, 60)
+        everything = ["created", "theirs", "others", "CUSTOM_A"]
+        self.assertEqual(everything, self.list_shown("system admin"))
+        self.assertEqual(everything[1:], self.list_shown("system reader"))
+        self.assertEqual(["theirs"], self.list_shown("owner reader"))
+
+    def list_shown(self, person: str) -> list[str]:
+        """Return the plans and changes of the inbox that are in all that was kept."""
+        headers = {"X-Auth-Token": person}
+        response = self.http.get(f"{PATH}?after=0&kind=plan,inbox", headers=headers, buffered=False)
+        chunks = response.iter_encoded()
+        text = next(chunks).decode()
+        while "heartbeat" not in text:
+            text += next(chunks).decode()
+        response.close()
+        found = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+        return [one.get("name", one["change"]) for one in found]

@@ -205,12 +205,15 @@ class EveryRoute(route_walk.Walk):
         """Check that HEAD answers as GET, without the body."""
         head = self.api("HEAD", visit.url, None, Accept="*/*")
         self.assertEqual((got.status, ""), (head.status, head.text), visit.url)
-        for name in ("Content-Type", "Content-Length", "ETag"):
+        passes = visit.url.endswith(
+            ("/overview", "/explanation", "/ingot/v1/conductors")
+        )  # they say how long ago things were
+        for name in ("Content-Type",) if passes else ("Content-Type", "Content-Length", "ETag"):
             self.assertEqual(got.headers.get(name), head.headers.get(name), visit.url)
 
     def check_accept(self, visit: Visit) -> Iterator[str]:
-        """Check that answers are JSON or nothing."""
-        if visit.operation.answer.media == "application/json":
+        """Check that answers are JSON or nothing; the root sends browsers to the web console."""
+        if visit.operation.answer.media == "application/json" and visit.route.path != "/":
             answer = self.api(visit.method, visit.url, visit.body, Accept="text/html")
             self.assertEqual((406, True), (answer.status, "application/json" in answer.message), answer)
             yield "media"

@@ -146,6 +146,23 @@ class Waits(ExplanationsCase):
         found = self.deploy("polling", fault="power failure", maintenance_reason="no answer from 10.0.0.1")
         self.assertIn("10.0.0.1", found["notes"][0])
 
+    def test_says_when_it_is_stale_though_nothing_happens(self) -> None:
+        limit = self.conf.api.ramdisk_heartbeat_timeout
+        heard, deadline = clock.after(-limit + 60), clock.after(200)
+        for values, expected in (
+            ({"agent_last_heartbeat": heard, "step_deadline": deadline}, heard + datetime.timedelta(seconds=limit)),
+            ({"step_deadline": deadline}, deadline),
+            ({"reservation": api_case.HOST, "locked_at": clock.now()}, clock.after(2)),
+            ({"reservation": api_case.HOST, "locked_at": clock.after(-10)}, clock.after(3000)),
+        ):
+            cleared = {"agent_last_heartbeat": None, "due_at": clock.after(3000), "step_deadline": None}
+            shown = self.deploy("waiting", **{**cleared, **values})
+            self.assertIn("at", shown)
+            stale_at = datetime.datetime.fromisoformat(shown["stale_at"]).replace(tzinfo=None)
+            self.assertLess(abs((stale_at - expected).total_seconds()), 60, values)
+        self.put(flow=None, step_state=None, provision_state=states.AVAILABLE, reservation=None, due_at=None)
+        self.assertIsNone(self.explained()["stale_at"])
+
     def test_for_nothing(self) -> None:
         self.put(provision_state=states.DEPLOYFAIL)
         found = self.explained()
@@ -155,7 +172,8 @@ class Waits(ExplanationsCase):
 class Doors(ExplanationsCase):
     def test_say_the_same(self) -> None:
         found = self.deploy("waiting", step_deadline=clock.after(1700), boot_script_at=clock.now())
-        self.assertEqual(self.known.uuid, found.pop("node_uuid"))
+        about = {name: found.pop(name) for name in ("node_uuid", "node_name", "triage", "at", "stale_at")}
+        self.assertEqual((self.known.uuid, "n", "waiting"), (*list(about.values())[:2], about["triage"]["cause"]))
         for path in ("nodes/n/timeline", f"runs/{RUN}"):
             self.assertEqual(found, self.good("GET", f"/ingot/v1/{path}", version=None)["explanation"])
         shown = self.good("GET", "/v1/nodes/n")["driver_internal_info"]

@@ -65,6 +65,11 @@ class Receiving(InboxCase):
         self.assertEqual(FOUND["inventory"], whole["inventory"])
         self.assertEqual({"root_disk": {"name": "/dev/sda"}, "error": None}, whole["plugin_data"])
 
+    def test_lists_have_the_fields_that_are_named(self) -> None:
+        self.send()
+        (entry,) = self.good("GET", "/ingot/v1/inbox?fields=uuid,addresses,cpus")["inbox"]
+        self.assertEqual({"uuid", "addresses", "cpus"}, entry.keys())
+
     def test_the_same_cards_are_the_same_machine(self) -> None:
         first = self.send()
         cards = list(reversed(FOUND["inventory"]["interfaces"]))

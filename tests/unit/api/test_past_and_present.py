@@ -149,11 +149,12 @@ class OneRun(StepRunsCase):
         self.assertIn(OLD, self.refused(404, "GET", f"/ingot/v1/runs/{OLD}"))
         self.assertIn("UUID", self.refused(400, "GET", "/ingot/v1/runs/latest"))
 
-    def test_costs_three_statements(self) -> None:
+    def test_costs_four_statements(self) -> None:
         self.write(models.StepRun, self.attempt("deploy", 0))
+        self.run_of(RUN)  # reads what steps have taken elsewhere
         with sql_counter.counting(self.db) as counted:
             self.run_of(RUN)
-        self.assertEqual(3, len(counted))
+        self.assertEqual(4, len(counted))
 
 
 class Runs(StepRunsCase):

@@ -1,11 +1,13 @@
 """What the API does while no conductor answers: whatever the database knows, and all that needs no machine."""
 
 import datetime
+import http
 from typing import Any
 
 import sqlalchemy as sa
 
 from ingot.api import routes
+from ingot.api.web.operations import Operation
 from ingot.common import clock, states
 from ingot.db import conductors, nodes
 from tests import api_case, world
@@ -13,7 +15,10 @@ from tests import api_case, world
 STREAM = "text/event-stream"  # does not end
 
 ASKED = (
+    "/ingot/v1/nodes/<node>/console/log",
     "/ingot/v1/nodes/<node>/plan",
+    "/ingot/v1/nodes/<node>/sensors",
+    "/ingot/v1/nodes/<node>/steps",
     "/v1/drivers/<name>/properties",
     "/v1/drivers/<name>/raid/logical_disk_properties",
     "/v1/drivers/<name>/vendor_passthru",
@@ -36,6 +41,8 @@ EMPTY = (
     "/ingot/v1/nodes/<node>/logs/<uuid>",
     "/ingot/v1/nodes/<node>/maintenance/<hold>",
     "/ingot/v1/runs/<run>",
+    "/ingot/v1/step_lists/runbook/<ident>/nodes",
+    "/ingot/v1/step_lists/template/<ident>/nodes",
     "/boot/images/<node>/<ticket>/<image>",
     "/boot/media/<node>/<ticket>/boot.iso",
     "/boot/media/<node>/<ticket>/config.img",
@@ -48,6 +55,11 @@ EMPTY = (
 """Of what there is nothing in the world."""
 
 
+def _goes_on(operation: Operation) -> bool:
+    """Return whether an answer has no end: that of a stream of events, or of a websocket."""
+    return operation.answer.media == STREAM or operation.answer.status == http.HTTPStatus.SWITCHING_PROTOCOLS
+
+
 class Unanswered(world.WorldCase):
     """The conductor is registered, but dead."""
 
@@ -57,11 +69,7 @@ class Unanswered(world.WorldCase):
         self.conductor.asked.clear()
 
     def reads(self) -> list[routes.Route]:
-        return [
-            route
-            for route in routes.ROUTES
-            if "GET" in route.operations and route.operations["GET"].answer.media != STREAM
-        ]
+        return [route for route in routes.ROUTES if "GET" in route.operations and not _goes_on(route.operations["GET"])]
 
     def last_seen(self, moment: datetime.datetime) -> None:
         with self.db.single() as connection:

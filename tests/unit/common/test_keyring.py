@@ -132,3 +132,35 @@ class Files(KeyringCase):
         self.path.parent.write_text("a file where a directory should be")
         message = self.assertRaises(errors.ConfigurationError, self.ring.add_key).message
         self.assertIn("cannot be written", message)
+
+
+class Tokens(KeyringCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.ring.add_key()
+
+    def test_hold_a_value_that_others_can_neither_read_nor_make(self) -> None:
+        token = self.ring.issue({"user": "ada"})
+        self.assertEqual({"user": "ada"}, self.ring.redeem(token))
+        self.assertNotIn("ada", token)
+        for made_up in ("", "x", token[:-4], token.swapcase(), "\u00e9"):
+            self.assertIsNone(self.ring.redeem(made_up), made_up)
+
+    def test_are_no_secrets_and_secrets_are_no_tokens(self) -> None:
+        sealed = self.ring.seal({"password": "x"})["password"]
+        _mark, _name, key, secret = sealed.split("$")
+        self.assertIsNone(self.ring.redeem(secret))
+        token = self.ring.issue("x")
+        self.assertRaises(keyring.SecretUnreadable, self.ring.open, f"{keyring.MARK}{key}${token}")
+
+    def test_outlive_a_change_of_keys_as_secrets_do(self) -> None:
+        token = self.ring.issue(1)
+        self.rotate()
+        self.assertEqual((1, 2), (self.ring.redeem(token), self.ring.redeem(self.ring.issue(2))))
+        self.path.write_text(self.path.read_text().splitlines()[1] + "\n")
+        self.assertIsNone(self.ring.redeem(token))
+
+    def test_need_keys(self) -> None:
+        self.path.unlink()
+        self.assertRaises(errors.ServiceUnavailable, self.ring.issue, 1)
+        self.assertRaises(errors.ServiceUnavailable, self.ring.redeem, "x")

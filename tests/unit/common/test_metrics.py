@@ -20,6 +20,7 @@ FEW_VALUES = {
     "loader": "boot loaders that Ingot serves",
     "maintenance": "true and false",
     "method": "methods of HTTP, or of RPC",
+    "mode": "what readers of consoles may do",
     "outcome": "ends that something can have",
     "pool": "pools of threads",
     "protocol": "protocols of BMCs",

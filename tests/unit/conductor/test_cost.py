@@ -2,8 +2,9 @@
 
 import collections
 
-from ingot.common import states
-from ingot.db import nodes
+from ingot.common import clock, context, states
+from ingot.conductor.task import task_manager
+from ingot.db import events, nodes
 from tests import conductor_case, database, sql_counter
 
 _LOCK = ["UPDATE", "SELECT"]
@@ -34,6 +35,17 @@ class Cost(conductor_case.ConductorCase):
         # Then it is cleaned under the same lock.
         torn_down = ["UPDATE", "UPDATE", "INSERT", "INSERT"]
         self.assertEqual([*_LOCK, *torn_down, *two_steps], self.statements("delete", states.DELETING))
+
+    def test_a_lock_that_lasts_ends_with_an_event_that_costs_nothing(self) -> None:
+        for age, expected in ((0, []), (2, ["lock"])):
+            with sql_counter.counting(self.db) as counted:
+                services = self.conductor.services
+                with task_manager.acquire(services, context.admin(), self.node.uuid, "test") as task:
+                    task.node.locked_at = clock.after(-age)
+            self.assertEqual(3, len(counted), counted)
+            events.collect(self.db, 60)
+            seen = [event.kind for event in events.read_page(self.db, 0, 100) if event.node_uuid == self.node.uuid]
+            self.assertEqual(expected, seen)
 
     def test_what_was_read_of_the_machine_is_written_with_the_transition(self) -> None:
         sent = self.statements("verify", states.VERIFYING)

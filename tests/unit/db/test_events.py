@@ -6,10 +6,11 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.db import conductors, events, models, node_crud, nodes
+from ingot.db import agents, boots, conductors, events, listing, models, node_crud, nodes, outbox, step_lists
 from tests import database, sql_counter
 
 _SILENT_AFTER = 60.0
+_ENTRY = {"conductor": "one", "severity": "INFO", "event_type": "power", "event": "on", "user": None, "project": None}
 
 
 class EventsOnSQLite(database.TestCase):
@@ -60,7 +61,7 @@ class EventsOnSQLite(database.TestCase):
     def test_a_task_tells_of_what_it_has_changed_and_of_its_steps(self) -> None:
         node = database.make_node(self.db, power_state=states.POWER_ON)
         held = nodes.lock(self.db, node.uuid, "one", "test")
-        step = nodes.build_step_event({"interface": "deploy", "step": "write_image", "state": "running"})
+        step = outbox.build_step_event({"interface": "deploy", "step": "write_image", "state": "running"})
         nodes.write_locked(self.db, held, {"extra": {"a": 1}}, events=[step])
         event = self.recorded()[0]
         self.assertEqual(("step", "write_image", "running"), (event.kind, event.data["step"], event.data["state"]))
@@ -81,13 +82,43 @@ class EventsOnSQLite(database.TestCase):
         self.assertEqual(list(range(1, 7)), [event.id for event in self.recorded()])
         self.assertEqual(6, len(self.recorded()))
 
-    def test_a_look_in_vain_costs_three_statements_and_any_other_few(self) -> None:
+    def test_a_look_in_vain_costs_four_statements_and_any_other_few(self) -> None:
         for _ in range(30):
             self.make()
-        for expected in (8, 3):
+        for expected in (9, 4):
             with sql_counter.counting(self.db) as counted:
                 events.collect(self.db, _SILENT_AFTER)
             self.assertLessEqual(len([text for text in counted.statements if text[:5] != "BEGIN"]), expected)
+
+    def test_whether_anything_is_later_costs_one_statement(self) -> None:
+        for expected in (False, True, True, True):
+            with sql_counter.counting(self.db) as counted:
+                self.assertEqual(expected, events.has_later(self.db, 0))
+            self.assertEqual(1, len(counted), counted)
+            if expected:
+                self.recorded()
+            else:
+                self.make()
+        node = nodes.get(self.db, self.recorded()[0].node_uuid or "")
+        self.assertFalse(events.has_later(self.db, 1))
+        node_crud.delete(self.db, node)
+        self.assertTrue(events.has_later(self.db, 1))
+
+    def test_who_listens_learns_of_each_commit_with_events_and_of_no_other(self) -> None:
+        heard: list[str] = []
+        node = self.make()
+        with self.db.listening(lambda: heard.append(nodes.get(self.db, node, ("provision_state",)).provision_state)):
+            nodes.set_always(self.db, node, {"extra": {"a": 1}})
+            self.assertEqual([], heard)
+            nodes.set_always(self.db, node, {"provision_state": states.MANAGEABLE})
+            self.assertEqual([states.MANAGEABLE], heard)
+            held = nodes.lock(self.db, node, "one", "test")
+            values = {"power_state": states.POWER_ON, **nodes.UNLOCKED}
+            nodes.write_locked(self.db, held, values, history=[_ENTRY], events=outbox.build_events(values))
+            self.make()
+            self.assertEqual(3, len(heard))
+        nodes.set_always(self.db, node, {"provision_state": states.AVAILABLE})
+        self.assertEqual(3, len(heard))
 
     def test_what_happened_to_a_node_outlives_it(self) -> None:
         node = self.make()
@@ -162,10 +193,93 @@ class EventsOnSQLite(database.TestCase):
         conductors.touch(self.db, ident)
         self.recorded()
         conductors.unregister(self.db, ident)
-        self.assertEqual(
-            ["online", "silent", "online", "stopped"],
-            [event.data["state"] for event in self.recorded() if event.kind == "conductor"],
+        self.assertEqual(["online", "silent", "online", "stopped"], self.states_of_conductors())
+
+    def states_of_conductors(self) -> list[str]:
+        return [event.data["state"] for event in self.recorded() if event.kind == "conductor"]
+
+    def test_conductors_are_drained_come_back_and_are_removed(self) -> None:
+        about = {"conductor_group": "rack", "release": "0.3", "rpc_version": "1.3"}
+        own = conductors.register(self.db, "one", about, [])
+        conductors.drain(self.db, "one")
+        conductors.drain(self.db, "one")
+        conductors.confirm_drain(self.db, own)
+        conductors.undrain(self.db, "one")
+        conductors.register(self.db, "one", about, [])
+        conductors.withdraw(self.db, own)
+        conductors.unregister(self.db, own)
+        conductors.forget(self.db, "one", _SILENT_AFTER)
+        expected = ["online", "draining", "drained", "undrained", "online", "leaving", "stopped", "removed"]
+        self.assertEqual(expected, self.states_of_conductors())
+        last = self.recorded()[-1]
+        self.assertEqual(("one", "rack", None), (last.data["conductor"], last.data["conductor_group"], last.node_uuid))
+
+    def test_what_is_refused_of_a_conductor_is_no_event(self) -> None:
+        for refused in (conductors.drain, conductors.undrain):
+            self.assertRaises(errors.NotFound, refused, self.db, "missing")
+        own = conductors.register(self.db, "one", {"release": "0.3", "rpc_version": "1.3", "process": "1"}, [])
+        conductors.withdraw(self.db, own._replace(process="another"))
+        self.assertEqual(["online"], self.states_of_conductors())
+
+    def test_plans_are_made_changed_and_deleted(self) -> None:
+        step = {"interface": "deploy", "step": "erase", "priority": 10}
+        step_lists.TEMPLATES.create(self.db, {"name": "CUSTOM_A", "steps": [step], "extra": {}})
+        step_lists.RUNBOOKS.create(
+            self.db, {"name": "r", "owner": "p", "public": False, "steps": [{**step, "order": 1}]}
         )
+        template = listing.get(self.db, step_lists.TEMPLATES.source, "CUSTOM_A")
+        step_lists.TEMPLATES.update(self.db, template, {"extra": {"a": 1}})
+        step_lists.set_runbook_traits(self.db, listing.get(self.db, step_lists.RUNBOOKS.source, "r"), ["CUSTOM_B"])
+        self.assertRaises(errors.ChangedMeanwhile, step_lists.TEMPLATES.delete, self.db, template)
+        step_lists.TEMPLATES.delete(self.db, listing.get(self.db, step_lists.TEMPLATES.source, "CUSTOM_A"))
+        recorded = self.recorded()
+        self.assertEqual({"plan"}, {event.kind for event in recorded})
+        self.assertEqual(
+            [
+                ("deploy_template", "CUSTOM_A", "created"),
+                ("runbook", "r", "created"),
+                ("deploy_template", "CUSTOM_A", "updated"),
+                ("runbook", "r", "updated"),
+                ("deploy_template", "CUSTOM_A", "deleted"),
+            ],
+            [(event.data["plan"], event.data["name"], event.data["change"]) for event in recorded],
+        )
+        self.assertEqual(("p", False), (recorded[1].data["owner"], recorded[1].data["public"]))
+        self.assertEqual({template.uuid}, {event.data["uuid"] for event in recorded[::2]})
+
+    def test_a_lock_that_was_seen_ends_with_an_event_and_others_do_not(self) -> None:
+        node = self.make()
+        held = nodes.lock(self.db, node, "one", "test")
+        before = len(self.recorded())
+        nodes.release_stale(self.db, "other")
+        self.assertEqual(before, len(self.recorded()))
+        nodes.release_stale(self.db, "one")
+        (event,) = self.recorded()[before:]
+        self.assertEqual(("lock", held.uuid, {"reservation": None}), (event.kind, event.node_uuid, event.data))
+
+    def test_a_machine_that_boots_says_how_far_it_is_once_each(self) -> None:
+        node = database.make_node(
+            self.db, flow="deploy", step_started_at=clock.after(-5), provision_state=states.DEPLOYWAIT
+        )
+        for _ in range(2):
+            boots.note_script(self.db, node)
+        found = agents.look_up(self.db, node.uuid, ())
+        assert found is not None
+        for _ in range(2):
+            self.assertIsNotNone(agents.issue_token(self.db, found, "192.0.2.7", 300))
+        for _ in range(2):
+            heard = agents.read_for_heartbeat(self.db, node.uuid)
+            with sql_counter.counting(self.db) as counted:
+                agents.record_heartbeat(self.db, heard, {"agent_url": "http://192.0.2.7:9999"})
+            self.assertEqual(1, len(counted))
+        recorded = [(event.kind, event.data["sign"]) for event in self.recorded()]
+        self.assertEqual([("boot", sign) for sign in ("boot script fetched", "node looked up", "heartbeat")], recorded)
+
+    def test_a_machine_that_boots_without_work_is_no_event(self) -> None:
+        node = database.make_node(self.db)
+        boots.note_script(self.db, node)
+        self.assertIsNotNone(nodes.get(self.db, node.uuid, ("boot_script_at",)).boot_script_at)
+        self.assertEqual([], self.recorded())
 
     def test_only_the_newest_are_kept_and_numbers_go_on(self) -> None:
         for _ in range(10):

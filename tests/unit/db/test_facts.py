@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ingot.common import errors
+from ingot.common import clock, errors
 from ingot.db import facts, inventory, models, node_crud, nodes
 from tests import database, sql_counter
 
@@ -84,6 +84,25 @@ class FactsOnSQLite(database.TestCase):
             inventory.save(self.db, self.known.id, {"cpu": {"count": cores}}, {"logs": "x" * 70000})
         kept = inventory.get(self.db, self.known)
         self.assertEqual((8, 70000), (kept.inventory["cpu"]["count"], len(kept.plugin_data["logs"])))
+
+    def test_the_inventory_before_is_kept(self) -> None:
+        self.assertIsNone(inventory.find_before(self.db, self.known.id))
+        for cores in (4, 8, 16):
+            inventory.save(self.db, self.known.id, {"cpu": {"count": cores}}, {})
+        former = inventory.find_before(self.db, self.known.id)
+        assert former is not None
+        self.assertEqual(8, former.inventory["cpu"]["count"])
+        self.assertLess(former.inspected_at, inventory.get(self.db, self.known).inspected_at)
+
+    def test_what_an_inspection_sends_again_is_not_the_one_before(self) -> None:
+        inventory.save(self.db, self.known.id, {"cpu": 1}, {})
+        last = clock.iso(inventory.get(self.db, self.known).inspected_at)
+        nodes.set_always(self.db, self.known.uuid, {"request": {"inventory_before": last}})
+        for found, once in (({"cpu": 2}, True), ({"cpu": 2}, True), ({"cpu": 3}, False)):
+            inventory.save(self.db, self.known.id, found, {}, once)
+        former = inventory.find_before(self.db, self.known.id)
+        assert former is not None
+        self.assertEqual(({"cpu": 1}, {"cpu": 3}), (former.inventory, inventory.get(self.db, self.known).inventory))
 
     def test_an_inventory_of_a_node_that_is_gone(self) -> None:
         refusal = self.assertRaises(errors.NotFound, inventory.save, self.db, self.known.id + 1, {}, {})

@@ -57,6 +57,8 @@ class TestCircuitBreakers(testtools.TestCase):
         self.time += 60 + 300
         self.call(SILENCE, "another", "another BMC")
         self.assertEqual(2, self.circuit_breakers.count_open())
+        silent = self.circuit_breakers.list_open(1)
+        self.assertEqual([("a BMC", "BMC did not answer: nothing came back")], [(bmc, why) for bmc, _at, why in silent])
         self.time += 61
         self.assertEqual(1, self.circuit_breakers.count_open())
         self.assertFalse(self.circuit_breakers.is_unresponsive("a node"))

@@ -1,0 +1,98 @@
+// Builds the console into api/console, the same bytes from the same sources.
+//
+//   node build.mjs            build
+//   node build.mjs --check    build elsewhere, and fail if api/console is not what comes out
+//   node build.mjs --watch    build whenever a source changes
+
+import * as esbuild from "esbuild";
+import { mkdtemp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const OUTPUT = path.join(HERE, "..", "api", "console");
+const BASE = "/console/";
+
+function options(directory) {
+    return {
+        absWorkingDir: HERE,
+        entryPoints: { console: "src/main.tsx" },
+        outdir: path.join(directory, "assets"),
+        entryNames: "[name]-[hash]",
+        chunkNames: "[name]-[hash]",
+        assetNames: "[name]-[hash]",
+        bundle: true,
+        splitting: true,
+        format: "esm",
+        target: "es2022",
+        minify: true,
+        legalComments: "none",
+        charset: "utf8",
+        jsx: "automatic",
+        jsxImportSource: "preact",
+        metafile: true,
+        write: false,
+        logLevel: "warning",
+    };
+}
+
+/** Write what esbuild made, and the page that loads it. */
+async function write(result, directory) {
+    await rm(directory, { recursive: true, force: true });
+    await mkdir(path.join(directory, "assets"), { recursive: true });
+    for (const file of result.outputFiles) await writeFile(file.path, file.contents);
+    const outputs = Object.entries(result.metafile.outputs);
+    const [script, entry] = outputs.find(([, output]) => output.entryPoint === "src/main.tsx");
+    const page = (await readFile(path.join(HERE, "src", "index.html"), "utf8"))
+        .replace("%script%", `${BASE}assets/${path.basename(script)}`)
+        .replace("%styles%", `${BASE}assets/${path.basename(entry.cssBundle)}`);
+    await writeFile(path.join(directory, "index.html"), page);
+    return result.outputFiles.map((file) => [path.basename(file.path), file.contents]);
+}
+
+async function build(directory) {
+    return write(await esbuild.build(options(directory)), directory);
+}
+
+/** Return the text of each file of a folder by its path. */
+async function read(directory) {
+    const found = new Map();
+    for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
+        if (!entry.isFile()) continue;
+        const file = path.join(entry.parentPath ?? entry.path, entry.name);
+        found.set(path.relative(directory, file), await readFile(file, "utf8"));
+    }
+    return found;
+}
+
+async function check() {
+    // Beside the output: names of chunks depend on how sources are reached from where they go.
+    const other = await mkdtemp(path.join(tmpdir(), "ingot-console-"));
+    try {
+        await build(other);
+        const [made, kept] = [await read(other), await read(OUTPUT)];
+        const names = new Set([...made.keys(), ...kept.keys()]);
+        const different = [...names].filter((name) => made.get(name) !== kept.get(name)).sort();
+        if (different.length === 0) return;
+        console.error(`api/console is not what its sources give: ${different.join(", ")}; run: npm run build`);
+        process.exitCode = 1;
+    } finally {
+        await rm(other, { recursive: true, force: true });
+    }
+}
+
+async function watch() {
+    const rebuilt = { name: "write", setup: (b) => b.onEnd((r) => (r.errors.length ? undefined : write(r, OUTPUT))) };
+    const context = await esbuild.context({ ...options(OUTPUT), plugins: [rebuilt] });
+    await context.watch();
+}
+
+if (process.argv.includes("--check")) await check();
+else if (process.argv.includes("--watch")) await watch();
+else {
+    for (const [name, contents] of await build(OUTPUT)) {
+        console.log(`${name}  ${contents.length} bytes, ${gzipSync(contents).length} with gzip`);
+    }
+}

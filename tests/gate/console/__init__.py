@@ -1,0 +1,1 @@
+"""The console in a browser, before a running Ingot and a rack."""
