@@ -37,15 +37,21 @@ _FILTER = "[data-search]"
 _BEGINNING = "rack"
 """What the names of all nodes begin with."""
 
+_WITHOUT_NOTES = "state:active"
+"""Nodes of which the list has nothing to say, so that what it says is of the event."""
+
 # Resolves with the time at which the page shows certain texts: after the frame in which it does was drawn. Notes the
-# time of the first key, too. Both are in milliseconds of the computer's clock.
+# time of the first key, too. Both are in milliseconds of the computer's clock. It fails with what is shown instead.
 _WATCH = """(texts) => {
     const now = (at = performance.now()) => performance.timeOrigin + at;
     addEventListener("keydown", (event) => { window.pressedAt = now(event.timeStamp); }, { once: true, capture: true });
-    window.shownAt = new Promise((resolve) => {
+    const read = (selector) => document.querySelector(selector)?.textContent.trim();
+    window.shownAt = new Promise((resolve, reject) => {
+        const fail = () => reject(new Error(JSON.stringify(texts.map(([selector, text]) => [text, read(selector)]))));
+        const timer = setTimeout(fail, 30_000);
         const look = () => {
-            const isShown = ([selector, text]) => document.querySelector(selector)?.textContent.trim() === text;
-            if (!texts.every(isShown)) return;
+            if (!texts.every(([selector, text]) => read(selector) === text)) return;
+            clearTimeout(timer);
             observer.disconnect();
             requestAnimationFrame(() => setTimeout(() => resolve(now())));
         };
@@ -173,9 +179,9 @@ def _row(what: str, seconds: Sequence[float], limit: float | None = None) -> Row
 
 def measure_events(page: Page, api: Api, times: int) -> Iterator[Row]:
     """Return the times from the request that changes the first node of the list to the row that shows it."""
-    node = api.call("GET", "/ingot/v1/fleet", sort="name", limit=1)["nodes"][0]
+    node = api.call("GET", "/ingot/v1/fleet", filter=_WITHOUT_NOTES, sort="name", limit=1)["nodes"][0]
     path = f"/v1/nodes/{node['uuid']}/maintenance"
-    page.locator(_FILTER).fill("")
+    page.locator(_FILTER).fill(_WITHOUT_NOTES)
     page.wait_for_timeout(2000)
     seconds = []
     for number in range(times):
@@ -193,7 +199,8 @@ def fill(db: Database, number: int) -> None:
     common = {"provision_updated_at": clock.now()}
     stock.fill(db, number - _FAILED - _HELD_BACK, **common)
     stock.fill(db, _FAILED, **common, provision_state=states.DEPLOYFAIL, last_error="The image cannot be read: 404.")
-    stock.fill(db, _HELD_BACK, **common, maintenance=True, maintenance_reason="its power supply is exchanged")
+    held_back = {"provision_state": states.MANAGEABLE, "maintenance": True, "maintenance_reason": "its fan is loud"}
+    stock.fill(db, _HELD_BACK, **common, **held_back)
 
 
 def main() -> None:
