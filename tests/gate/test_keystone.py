@@ -154,6 +154,8 @@ class KeystoneTest(testtools.TestCase):
             answer = browser.post(session, json=login, timeout=client.PATIENCE_S)
             self.assertEqual(status, answer.status_code, (person, answer.text))
             self.assertEqual(status == 201, browser.get(session, timeout=client.PATIENCE_S).json()["authenticated"])
+            if status == 201:
+                self.assertEqual(power == 202, self.is_shown_as_allowed(browser, "browsed"), person)
             answer = browser.put(f"{node}/states/power", json={"target": "power on"}, timeout=client.PATIENCE_S)
             self.assertEqual(power, answer.status_code, (person, answer.text))
             self.ingot.eventually(lambda: self.as_("auditor").get_node("browsed").reservation is None, "it is free")
@@ -164,6 +166,14 @@ class KeystoneTest(testtools.TestCase):
         self.assertFalse(browser.get(session, timeout=client.PATIENCE_S).json()["authenticated"])
         wrong = {"user": "operator", "password": "wrong"}
         self.assertEqual(401, browser.post(session, json=wrong, timeout=client.PATIENCE_S).status_code)
+
+    def is_shown_as_allowed(self, browser: requests.Session, node: str) -> bool:
+        """Return whether the console offers to switch a node's power; if not, it says which rule is against it."""
+        asked = f"{self.ingot.url}/ingot/v1/permissions"
+        rules = browser.get(asked, params={"node": node}, timeout=client.PATIENCE_S).json()["rules"]
+        rule: dict[str, Any] = rules["baremetal:node:set_power_state"]
+        self.assertEqual(rule["allowed"], rule["reason"] is None)
+        return bool(rule["allowed"])
 
     def test_the_history_tells_who_it_was(self) -> None:
         node = self.node("notified")

@@ -1,6 +1,7 @@
 """The pictures of the console in the guides: ``python -m tests.gate.console.pictures`` makes them anew."""
 
 import io
+import pathlib
 
 from PIL import Image
 from playwright.sync_api import Locator, ViewportSize, expect
@@ -29,12 +30,16 @@ _RACK = {
 
 
 class Album:
-    """Takes the pictures of a furnished site."""
+    """Takes the pictures of a furnished site.
 
-    def __init__(self, site: Site, browser: Browser) -> None:
+    :param folder: where they are kept.
+    """
+
+    def __init__(self, site: Site, browser: Browser, folder: pathlib.Path) -> None:
         self._site = site
         self._browser = browser
         self._page = browser.page
+        self._folder = folder
 
     def take_all(self) -> None:
         first, _, _, hanging = (machine["name"] for machine in self._site.rack.machines)
@@ -86,16 +91,22 @@ class Album:
         self._page.wait_for_timeout(500)
         shown = Image.open(io.BytesIO((part or self._page).screenshot())).convert("RGB")
         few = shown.quantize(_COLORS, dither=Image.Dither.NONE)
-        place = FOLDER / f"console-{name}.png"
-        few.save(place, optimize=True)
-        print(f"{place.relative_to(environments.ROOT)}  {place.stat().st_size // 1024} KiB")
+        few.save(self._folder / f"console-{name}.png", optimize=True)
+
+
+def make(folder: pathlib.Path) -> None:
+    """Make all pictures in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with Site(machines=4, rack=_RACK) as site, Browser(site.url) as browser:
+        site.furnish()
+        Album(site, browser, folder).take_all()
+        browser.check_complaints()
 
 
 def main() -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with Site(machines=4, rack=_RACK) as site, Browser(site.url) as browser:
-        site.furnish()
-        Album(site, browser).take_all()
+    make(FOLDER)
+    for place in sorted(FOLDER.glob("console-*.png")):
+        print(f"{place.relative_to(environments.ROOT)}  {place.stat().st_size // 1024} KiB")
 
 
 if __name__ == "__main__":
