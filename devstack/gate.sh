@@ -51,7 +51,7 @@ STEPS=(
     "docs           | check | 1 | 4  | sphinx-build -q -W --keep-going -b html doc/source \$GATE/html && python doc/check_widths.py \$GATE/html"
     "example-driver | check | 1 | 2  | cd devstack/example-driver && python -m testtools.run tests.test_power"
     "releasenotes   | check | 1 | 2  | reno -q lint"
-    "console        | check | 1 | 4  | cd console && npm ci --no-progress && npm run check"
+    "console        | check | 1 | 4  | cd console && npm ci && npm run check && npm run build"
     "console-tests  | tests | 2 | 8  | stestr --test-path ./tests/gate/console run --concurrency 2"
     "unit           | tests | 5 | 8  | stestr --test-path ./tests/unit run --concurrency 4"
     # Only makes what the steps real-machine and machine-room need.

@@ -20,8 +20,8 @@ ELSEWHERE = "elsewhere"
 SERVERS = ("systemd", "physical", "ironic")
 """Environments that are servers of their own."""
 
-TYPED_BY = re.compile(r"(tests/\S+\.py) types them\b")
-"""How the reason begins of what another test types."""
+TYPED_BY = re.compile(r"(tests/\S+\.py|devstack/gate\.sh) types them\b")
+"""How the reason begins of what another test types, or a step of the gate."""
 
 
 def pages() -> list[pathlib.Path]:
@@ -110,8 +110,14 @@ class AllPagesTest(testtools.TestCase):
         for page in pages():
             for section in typed.read(page.read_text()):
                 if found := TYPED_BY.match(section.reason or ""):
-                    typed_page = rf'type\("{re.escape(page.stem)}"\)|\b{re.escape(page.name)}"'
-                    self.assertRegex((ROOT / found[1]).read_text(), typed_page, found[1])
+                    self._check_other(page, section, found[1])
+
+    def _check_other(self, page: pathlib.Path, section: typed.Section, other: str) -> None:
+        text = (ROOT / other).read_text()
+        if other.endswith(".sh"):
+            self.assertEqual([], [one.text for one in section.commands if one.text not in text], page.name)
+        else:
+            self.assertRegex(text, rf'type\("{re.escape(page.stem)}"\)|\b{re.escape(page.name)}"', other)
 
     def test_few_commands_are_not_typed_and_each_says_why(self) -> None:
         found = collections.Counter(
