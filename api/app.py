@@ -125,7 +125,8 @@ class _Application(flask.Flask):
     def _open_file(self, exchange: "Exchange") -> flask.Response | None:
         """Return a file of the web console, which has no route; None if the request is for the API."""
         path = exchange.path
-        if not (path.startswith(web_console.HOME) or (path == "/" and "HTTP_ACCEPT" in exchange.environ)):
+        is_of_console = path == web_console.HOME or path.startswith(web_console.PREFIX)
+        if not (is_of_console or (path == "/" and "HTTP_ACCEPT" in exchange.environ)):
             return None
         if (reply := self._console.answer(exchange.request.method, path, exchange.environ)) is None:
             return None

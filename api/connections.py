@@ -239,6 +239,10 @@ class Connection(httptools_impl.HttpToolsProtocol):
     def write(self, data: bytes) -> None:
         self.transport.write(data)
 
+    @property
+    def is_full(self) -> bool:
+        return bool(self.flow.write_paused)
+
     async def drain(self) -> None:
         await self.flow.drain()
 

@@ -101,7 +101,12 @@ def _fold(column: AnyColumn, text: str, is_open: bool) -> AnyColumn:
 def _holds(column: AnyColumn, patterns: Iterable[Pattern]) -> AnyColumn:
     """Return the condition that a column has one of the texts anywhere in it, in capitals or not."""
     folded = sa.func.lower(column)
-    return sa.or_(*(_like(folded, one.text, before="%", after="%", fold=sa.func.lower) for one in patterns))
+    return sa.or_(
+        *(
+            _like(folded, one.text, before="%", after="%", fold=sa.func.lower) if one.text else _fold(column, *one)
+            for one in patterns
+        )
+    )
 
 
 def _like(
@@ -111,8 +116,10 @@ def _like(
 
 
 def _has_row(column: AnyColumn, patterns: Collection[Pattern]) -> AnyColumn:
-    """Return the condition that the node has a row with one of the texts in the column's table."""
-    return NODES.c.id.in_(sa.select(column.table.c.node_id).where(_is_exactly(column, patterns)))
+    """Return the condition that the node has a row with one of the texts in the column's table; of no text, no row."""
+    rows = sa.select(column.table.c.node_id)
+    found = NODES.c.id.in_(rows.where(_is_exactly(column, patterns)))
+    return sa.or_(found, NODES.c.id.not_in(rows)) if Pattern("") in patterns else found
 
 
 TESTS: Mapping[str, Callable[[AnyColumn, Any], AnyColumn]] = {

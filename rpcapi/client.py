@@ -259,6 +259,7 @@ class ConductorClient:
             conf.hash_partition_exponent,
         )
         self._patience = Patience(max(1, conf.api.api_threads // 4))
+        self._question_patience = Patience(_MOST_QUESTIONS)  # of its own: users' requests find their slots free
         self._questions = futures.ThreadPoolExecutor(_MOST_QUESTIONS, thread_name_prefix="questions")
         for method in versions.METHODS.keys() - versions.WAKEUPS.keys():
             metrics.RPC_CALLS.labels(method, "unanswered")  # so that the first one can be seen
@@ -342,14 +343,16 @@ class ConductorClient:
 
     def call_host(self, ctx: context.RequestContext, host: str, method: str, **args: Any) -> Any:
         """Call a method of a conductor by its hostname; errors as in :meth:`call`."""
-        return self._call(ctx, host, method, self._version(method), args)
+        return self._call(ctx, host, method, self._version(method), args, self._patience)
 
-    def _call(self, ctx: context.RequestContext, host: str, method: str, version: str, args: Json) -> Any:
+    def _call(
+        self, ctx: context.RequestContext, host: str, method: str, version: str, args: Json, patience: Patience
+    ) -> Any:
         outcome = "unanswered"
         try:
             with (
                 metrics.RPC_CALL_SECONDS.labels(method).time(),
-                self._patience.wait_for(host),
+                patience.wait_for(host),
                 tracing.span(f"call {method}", kind="CLIENT", server_address=host),
             ):
                 ctx.traceparent = tracing.current()
@@ -390,7 +393,8 @@ class ConductorClient:
     def _ask(self, ctx: Json, host: str, method: str) -> Any:
         """Ask one conductor, on a thread of its own; an error is an answer, too."""
         try:
-            return self._call(context.RequestContext.from_dict(ctx), host, method, versions.METHODS[method], {})
+            asked = context.RequestContext.from_dict(ctx)
+            return self._call(asked, host, method, versions.METHODS[method], {}, self._question_patience)
         except errors.IngotError as exc:
             return exc
 

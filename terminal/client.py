@@ -1,17 +1,22 @@
 """The API as these commands use it: two kinds of requests, and the stream of events."""
 
+import datetime
+import email.utils
 import json
 from collections.abc import Iterator
 from typing import cast
 
 import requests
 
+from ingot.common import clock
 from ingot.common.json_types import Json
 from ingot.terminal.access import Door, NotReached
 
 _ANSWER_S = 60
 _SILENCE_S = 90
 """Seconds without a byte after which a stream is dead: the API sends a line much more often."""
+
+_CLOCKS_DIFFER = datetime.timedelta(seconds=2)
 
 
 class Refused(NotReached):
@@ -33,6 +38,11 @@ class Client:
         self._http = requests.Session()
         self._http.auth = door.signing or (lambda request: request)  # or credentials in a .netrc would be sent
         self._http.verify = door.verify
+        self._ahead = datetime.timedelta()
+
+    def now(self) -> datetime.datetime:
+        """Return this moment by the API's clock, to which all moments in its answers belong."""
+        return clock.now() + self._ahead
 
     def get(self, path: str) -> Json:
         """Return the JSON of an answer.
@@ -68,11 +78,19 @@ class Client:
             answer = self._http.get(self.endpoint + path, headers=headers, timeout=(10, timeout), stream=bool(headers))
         except requests.RequestException as exc:
             raise NotReached(f"{self.endpoint} does not answer: {_name_cause(exc)}. Set OS_ENDPOINT.") from exc
+        self._note_clock(answer)
         if answer.status_code == requests.codes.unauthorized:
             raise Refused(401, self._describe_refused_login(answer))
         if not answer.ok:
             raise Refused(answer.status_code, f"{path}: {answer.status_code}, {_read_message(answer)}")
         return answer
+
+    def _note_clock(self, answer: requests.Response) -> None:
+        """Note how far the API's clock is ahead of this one; less than two seconds are those of the header."""
+        if stamp := email.utils.parsedate_tz(answer.headers.get("Date", "")):
+            moment = datetime.datetime.fromtimestamp(email.utils.mktime_tz(stamp), datetime.UTC).replace(tzinfo=None)
+            ahead = moment - clock.now()
+            self._ahead = ahead if abs(ahead) >= _CLOCKS_DIFFER else datetime.timedelta()
 
     def _describe_refused_login(self, answer: requests.Response) -> str:
         if "basic" in answer.headers.get("WWW-Authenticate", "").lower():

@@ -33,9 +33,10 @@ class Line(NamedTuple):
     style: str = ""
 
 
-def list_overview(overview: Json, endpoint: str, bars: bool = False) -> Iterator[Line]:
+def list_overview(overview: Json, endpoint: str, now: datetime.datetime, bars: bool = False) -> Iterator[Line]:
     """Yield the lines of what the fleet needs and does.
 
+    :param now: by the clock of the API.
     :param bars: for a screen: with bars, and as many nodes of a group as fit it.
     """
     counts, needing = overview["counts"], sum(group["count"] for group in overview["triage"])
@@ -48,14 +49,14 @@ def list_overview(overview: Json, endpoint: str, bars: bool = False) -> Iterator
         yield Line(f"{group['title']} ({group['count']})", "bold red" if group["cause"] in _URGENT else "bold yellow")
         shown = group["nodes"][:_MOST_NODES] if bars else group["nodes"]
         for node in shown:
-            yield from _list_need(node)
+            yield from _list_need(node, now)
         if more := group["count"] - len(shown):
             yield Line(f"  and {more} more", "dim")
     if overview["work"]:
         yield Line("")
         yield Line(f"Work under way ({overview['work_count']})", "bold cyan")
         for one in overview["work"]:
-            yield from _list_work(one, bars)
+            yield from _list_work(one, now, bars)
     yield Line("")
     for title, key in (("By state", "by_state"), ("By conductor", "by_conductor"), ("By class", "by_class")):
         yield Line(f"{title}: {_list_counts(counts[key])}", "dim")
@@ -73,9 +74,9 @@ def _name(node: Json) -> str:
     return str(node["name"] or node["uuid"])
 
 
-def _list_need(node: Json) -> Iterator[Line]:
+def _list_need(node: Json, now: datetime.datetime) -> Iterator[Line]:
     since = explained.read_moment(node["since"])
-    span = f", for {clock.spell((clock.now() - since).total_seconds())}" if since else ""
+    span = f", for {clock.spell((now - since).total_seconds())}" if since else ""
     step = f", step {node['step']}" if node["step"] else ""
     by = f", by {node['by']}" if node["by"] else ""
     yield Line(f"  {_name(node)}  {node['provision_state']}{span}{step}{by}")
@@ -84,21 +85,20 @@ def _list_need(node: Json) -> Iterator[Line]:
     yield Line(f"    Next: {node['next']['text']}", "green")
 
 
-def _list_work(one: Json, bars: bool) -> Iterator[Line]:
+def _list_work(one: Json, now: datetime.datetime, bars: bool) -> Iterator[Line]:
     step = f"step {one['index'] + 1} of {one['steps']}, {one['step']}" if one["step"] else "not begun"
     usual = "" if one["expected_seconds"] is None else f" (usually {clock.spell(one['expected_seconds'])})"
     began = explained.read_moment(one["started_at"])
-    span = f" for {clock.spell((clock.now() - began).total_seconds())}{usual}" if began else ""
-    yield Line(f"  {_name(one)}  {one['flow']}: {step}{span}{_describe_progress(one, bars)}")
+    span = f" for {clock.spell((now - began).total_seconds())}{usual}" if began else ""
+    yield Line(f"  {_name(one)}  {one['flow']}: {step}{span}{_describe_progress(one, now, bars)}")
     yield Line(f"    Waits for: {one['waits_for']}", "dim")
 
 
-def _describe_progress(one: Json, bars: bool) -> str:
+def _describe_progress(one: Json, now: datetime.datetime, bars: bool) -> str:
     """Return how far work is now, which is more than when it was asked for."""
     began, ends = explained.read_moment(one["run_started_at"]), explained.read_moment(one["eta"])
     if began is None or ends is None or one["progress"] is None:
         return ""
-    now = clock.now()
     left = max((ends - now).total_seconds(), 0.0)
     done = (now - began).total_seconds()
     part = max(one["progress"], min(done / (done + left), 1.0) if done + left > 0 else 0.0)
@@ -107,10 +107,11 @@ def _describe_progress(one: Json, bars: bool) -> str:
     return f"{bar}  {part:.0%}, {ending} {_BASES.get(one['basis'], '')}".rstrip()
 
 
-def list_explanation(explanation: Json, timeline: Json) -> Iterator[Line]:
+def list_explanation(explanation: Json, timeline: Json, now: datetime.datetime) -> Iterator[Line]:
     """Yield the lines of why a node is where it is, and of its latest run.
 
     :param timeline: that of the node.
+    :param now: by the clock of the API.
     """
     uuid, name = explanation["node_uuid"], explanation["node_name"]
     yield Line(f"Node {name or uuid}{f' ({uuid})' if name else ''}", "bold")
@@ -119,18 +120,18 @@ def list_explanation(explanation: Json, timeline: Json) -> Iterator[Line]:
         if need["reason"]:
             yield Line(f"  Why:  {' '.join(need['reason'].split())}")
         yield Line(f"  Next: {need['next']['text']}", "green")
-    for text in explained.render(explanation):
+    for text in explained.render(explanation, now):
         yield Line(text)
     if timeline["steps"]:
         yield Line(f"Steps of the latest run, {timeline['flow']} {timeline['run']}:", "bold")
         for step in timeline["steps"]:
-            yield _describe_step(step)
+            yield _describe_step(step, now)
 
 
-def _describe_step(step: Json) -> Line:
+def _describe_step(step: Json, now: datetime.datetime) -> Line:
     begun = explained.read_moment(step["started_at"])
     ended = step["finished_at"] is not None
-    seconds = step["duration"] if ended or begun is None else (clock.now() - begun).total_seconds()
+    seconds = step["duration"] if ended or begun is None else (now - begun).total_seconds()
     took = "" if seconds is None else f"  {clock.spell(seconds)}"
     usual = "" if step["usual_duration"] is None else f"  (usually {clock.spell(step['usual_duration'])})"
     again = f"  attempt {step['attempt']}" if step["attempt"] > 1 else ""

@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleRenderable
 from rich.live import Live
 from rich.text import Text
 
-from ingot.common import clock
+from ingot.common import clock, explained
 from ingot.terminal.access import NotReached
 from ingot.terminal.client import Client, Refused
 from ingot.terminal.pages import Line
@@ -76,9 +76,7 @@ class Watcher:
                     return
             except NotReached as exc:
                 self.trouble = exc.message
-            else:
-                continue  # the API ends long streams; the next one begins where this one has ended
-            time.sleep(pause)
+            time.sleep(pause)  # also after the end of a stream: the next one begins where it has ended
             pause = min(pause * 2, _MOST_S)
 
 
@@ -89,11 +87,12 @@ class Screen:
     """
 
     def __init__(self, client: Client, read: Callable[[], Page], console: Console | None = None) -> None:
+        self._client = client
         self._read = read
         self._console = console or Console()
         self._watcher = Watcher(client)
         self._page = read()
-        self._read_at = clock.now()
+        self._read_at = client.now()
         self._trouble = ""
 
     def run(self, turns: int | None = None) -> None:
@@ -104,13 +103,14 @@ class Screen:
         with Live(console=self._console, screen=self._console.is_terminal, auto_refresh=False) as live:
             while turns is None or turns > 0:
                 live.update(self._render(), refresh=True)
-                news = self._watcher.has_news(_TICK_S)
-                if news or self._is_stale():
+                began = time.monotonic()
+                if self._watcher.has_news(_TICK_S) or self._is_stale():
                     self._read_anew()
+                    time.sleep(max(0.0, began + _TICK_S - time.monotonic()))  # what happens meanwhile is one reading
                 turns = None if turns is None else turns - 1
 
     def _is_stale(self) -> bool:
-        now = clock.now()
+        now = self._client.now()
         age = (now - self._read_at).total_seconds()
         if self._watcher.is_forbidden and age > _WITHOUT_EVENTS_S:
             return True
@@ -119,7 +119,7 @@ class Screen:
     def _read_anew(self) -> None:
         try:
             self._page, self._trouble = self._read(), ""
-            self._read_at = clock.now()
+            self._read_at = self._client.now()
         except NotReached as exc:
             self._trouble = exc.message
 
@@ -129,14 +129,14 @@ class Screen:
         lines = list(self._page.lines())
         room = max(self._console.height - 2, 1) if self._console.is_terminal else len(lines)
         for line in lines[:room]:
-            text.append(f"{line.text}\n", line.style)
+            text.append(f"{explained.clean(line.text)}\n", line.style)
         text.append(*self._describe_connection())
         return text
 
     def _describe_connection(self) -> tuple[str, str]:
         trouble = self._trouble or ("" if self._watcher.is_forbidden else self._watcher.trouble)
         if trouble and trouble != "connecting":
-            age = clock.spell((clock.now() - self._read_at).total_seconds())
+            age = clock.spell((self._client.now() - self._read_at).total_seconds())
             return f"CONNECTION LOST, this is {age} old: {' '.join(trouble.split())}", "bold white on red"
         if self._watcher.is_forbidden:
             return "You may not follow events: read again each minute. Ctrl-C ends.", "yellow"

@@ -4,10 +4,16 @@ Nothing of a session is kept by the API. The cookie is a token of the keyring th
 the strategy wants to see again: none can read it or make one. It counts only in requests that a page of another site
 cannot have sent: with the header X-Ingot-Console, which no form can set, or, where a browser opens a websocket, from a
 page of this host.
+
+Without authentication nothing of that is needed, and the name counts by which a browser has come: one of another
+domain that leads here (DNS rebinding) is refused.
 """
 
+import ipaddress
+import socket
 import time
 from typing import NamedTuple, Unpack
+from urllib import parse
 
 from oslo_config import cfg
 from oslo_log import log
@@ -21,13 +27,19 @@ LOG = log.getLogger(__name__)
 
 PATH = "/ingot/v1/session"
 COOKIE = "ingot_session"
+COOKIE_OVER_TLS = f"__Host-{COOKIE}"
+"""No other host of the domain, and no request without TLS, can set a cookie of such a name (RFC 6265bis, 4.1.3.2)."""
+
 HEADER = "X-Ingot-Console"
 
 OFFER = "ingot.web_socket"
 """In the environment of a request to the embedded server: whether its client offers to go on with a websocket."""
 
-SIGNS = frozenset(("HTTP_X_INGOT_CONSOLE", "HTTP_ORIGIN", OFFER))
-"""What requests of browsers have, of which those without need neither a session nor a look at their origin."""
+SIGNS = frozenset(("HTTP_X_INGOT_CONSOLE", "HTTP_ORIGIN", "HTTP_ACCEPT_LANGUAGE", OFFER))
+"""What browsers send: a request with none of these has no session, and comes from no page.
+
+Pages can change Accept-Language in their requests, but not leave it out.
+"""
 
 _ASKED_FOR = frozenset(
     ("HTTP_X_INGOT_CONSOLE", "HTTP_X_AUTH_TOKEN", "HTTP_X_OPENSTACK_IRONIC_API_VERSION", "HTTP_OPENSTACK_API_VERSION")
@@ -37,6 +49,8 @@ _ASKED_FOR = frozenset(
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 
 _LONGEST_COOKIE = 4000  # bytes; browsers keep no longer one
+
+_PORTS = {"http": 80, "https": 443}
 
 
 class Session(NamedTuple):
@@ -126,6 +140,8 @@ class Sessions:
         :raises Forbidden: a page of another site sends it.
         :raises ServiceUnavailable: credentials cannot be checked now.
         """
+        if self._conf.auth_strategy == "noauth":
+            _check_host(self._conf, environ)
         if OFFER in environ or (environ["REQUEST_METHOD"] not in _READING and _ASKED_FOR.isdisjoint(environ)):
             _check_origin(self._conf, environ)
         session = self._read(environ) if _is_of_console(environ) else None
@@ -145,7 +161,8 @@ class Sessions:
 
         :raises NotAuthenticated: its session has ended.
         """
-        cookie = http.parse_cookie(environ.get("HTTP_COOKIE")).get(COOKIE)
+        name = name_cookie(self._conf.api.public_endpoint or environ["wsgi.url_scheme"])
+        cookie = http.parse_cookie(environ.get("HTTP_COOKIE")).get(name)
         if not cookie or self._conf.auth_strategy == "noauth" or not self._conf.console.enabled:
             return None
         found = self._keyring.redeem(cookie)
@@ -162,18 +179,54 @@ def _is_of_console(environ: identity.Environ) -> bool:
     return (OFFER in environ and "HTTP_ORIGIN" in environ) or environ.get("HTTP_X_INGOT_CONSOLE") == "1"
 
 
+def name_cookie(base: str) -> str:
+    """Return the name of the cookie.
+
+    :param base: the URL of the API, or its scheme.
+    """
+    return COOKIE_OVER_TLS if base.startswith("https") else COOKIE
+
+
+def _check_host(conf: cfg.ConfigOpts, environ: identity.Environ) -> None:
+    """Refuse a browser that has come by a name of another domain.
+
+    :raises Forbidden: the header Host is no address, no name without a dot, and none that is known to be the API's.
+    """
+    given = environ.get("HTTP_HOST", "")
+    host = (_find_place(f"http://{given}") or ("", 0))[0]
+    endpoint = _find_place(conf.api.public_endpoint or "")
+    own = {socket.gethostname().lower(), conf.host.lower(), endpoint and endpoint[0]}
+    if "." not in host or host.endswith(".localhost") or _is_address(host) or host in own:
+        return
+    LOG.warning("A browser at %s is refused: it has come by %r", environ.get("REMOTE_ADDR") or "this host", given[:80])
+    raise errors.Forbidden(
+        f"Browsers may not use this API by the name {host[:80]}: without authentication, any page could. Set [api] "
+        "public_endpoint to the address that browsers use, or come by the IP address."
+    )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def _check_origin(conf: cfg.ConfigOpts, environ: identity.Environ) -> None:
-    """Refuse what a page of another site does, for which browsers ask no leave, and add the password of their user.
+    """Refuse a websocket or a form from a page of another site.
 
-    That is a websocket, or a form. Clients that are no browsers send no Origin.
+    Browsers send both without asking, together with the password of their user. Other clients send no Origin.
 
-    :raises Forbidden: the header Origin names another host than the request.
+    :raises Forbidden: the header Origin names another host than the request, or no TLS where that has it.
     """
     origin = environ.get("HTTP_ORIGIN")
     if origin is None:
         return
-    hosts = {environ.get("HTTP_HOST", "").lower(), _read_host(conf.api.public_endpoint or "")}
-    if _read_host(origin) not in hosts - {""}:
+    scheme = origin.partition("://")[0].lower()
+    own = (f"{scheme}://{environ.get('HTTP_HOST', '')}", conf.api.public_endpoint or "")
+    is_weaker = environ["wsgi.url_scheme"] == "https" and scheme != "https"
+    if is_weaker or _find_place(origin) not in {_find_place(url) for url in own} - {None}:
         LOG.warning("A page of %r is refused, from %s", origin[:80], environ.get("REMOTE_ADDR") or "a local client")
         raise errors.Forbidden(
             f"Pages of {origin[:80]} may do nothing here: their host is neither the Host of the request nor that of "
@@ -181,6 +234,10 @@ def _check_origin(conf: cfg.ConfigOpts, environ: identity.Environ) -> None:
         )
 
 
-def _read_host(url: str) -> str:
-    """Return host and port of a URL; nothing of what is none."""
-    return url.partition("://")[2].partition("/")[0].lower()
+def _find_place(url: str) -> tuple[str, int] | None:
+    """Return host and port of a URL; None if it names none."""
+    try:
+        parts = parse.urlsplit(url)
+        return (parts.hostname, parts.port or _PORTS.get(parts.scheme, 0)) if parts.hostname else None
+    except ValueError:
+        return None

@@ -144,7 +144,7 @@ def _find_matching(call: Call) -> dict[str, str | None]:
     """Return the same for the nodes that the fleet shows for a filter of a person."""
     asked: fleet_filter.Filter = call.body["matching"]
     if not (asked.terms or asked.owners):
-        raise errors.Invalid(field="matching", value="", allowed="Send at least one term: name:* is all nodes.")
+        raise errors.Invalid(field="matching", value="", allowed="Send at least one term: uuid:* is all nodes.")
     found = fleet.find_matching(call, asked, call.conf.api.max_bulk_nodes + 1)
     _check_size(call, len(found), "matching")
     return {node.uuid: node.name for node in found}

@@ -12,7 +12,7 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import clock, masking
 from ingot.common.json_types import Json
-from ingot.common.triage import TITLES, Next
+from ingot.common.triage import TITLES, Cause, Next
 from ingot.db import models, node_lists, triage
 from ingot.db.listing import Condition, Either
 from ingot.db.triage import Finding, Progress
@@ -102,7 +102,7 @@ def render_need(call: Call, found: Finding) -> Json:
         "reason": masking.mask_text(found.reason) if found.reason and inside else None,
         "step": found.step if inside else None,
         "by": found.by if inside else None,
-        "next": _render_next(found.next),
+        "next": _render_next(found.next, inside or found.cause not in _ADVISED),
     }
 
 
@@ -111,8 +111,15 @@ def render_triage(call: Call, found: Finding | None) -> Json | None:
     return found and {"cause": found.cause, "title": TITLES[found.cause], **render_need(call, found)}
 
 
-def _render_next(after: Next) -> Json:
-    return {"text": after.text, "action": after.action._asdict() if after.action else None}
+_ADVISED = frozenset((Cause.UNRESPONSIVE, Cause.OVERDUE, Cause.WAITING))
+"""Causes whose next actions have advice that names conductors and what they do."""
+
+_ASK_OPERATORS = "If it lasts, ask the operators of this site."
+
+
+def _render_next(after: Next, shows_text: bool) -> Json:
+    text = after.text if shows_text else _ASK_OPERATORS
+    return {"text": text, "action": after.action._asdict() if after.action else None}
 
 
 def _render_work(one: Progress) -> Json:

@@ -107,7 +107,7 @@ def _require_header(call: Call) -> None:
 def _build_cookie(call: Call, value: str, session: sessions.Session | None) -> str:
     """Return the header that sets the cookie, or, without a session, removes it."""
     return http.dump_cookie(
-        sessions.COOKIE,
+        sessions.name_cookie(call.base),
         value,
         max_age=0 if session is None else session.seconds_left,
         path="/",

@@ -66,4 +66,6 @@ def build_headers(error: errors.IngotError) -> dict[str, str]:
         return dict(versions.RANGE)
     if error.code in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         return {"Retry-After": str(RETRY_AFTER)}
+    if error.code == HTTPStatus.UPGRADE_REQUIRED:
+        return {"Upgrade": "websocket"}  # RFC 9110, 15.5.22
     return {}

@@ -68,8 +68,12 @@ class Line(Protocol):
 
     def write(self, data: bytes) -> None: ...
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the client takes less than is written."""
+
     async def drain(self) -> None:
-        """Wait while the client takes less than is written."""
+        """Wait while that is so."""
 
     def pause(self) -> None:
         """Read nothing for now."""
@@ -128,6 +132,7 @@ class WebSocket:
         self._parts: list[bytes] = []
         self._is_text = False
         self._is_paused = False
+        self._taking: asyncio.Task[None] | None = None
         self._heard_at = asyncio.get_running_loop().time()
         self._ended = asyncio.Event()
 
@@ -136,7 +141,7 @@ class WebSocket:
         message = await self._received.get()
         if self._is_paused and self._received.qsize() < _MOST_WAITING // 2:
             self._is_paused = False
-            self._line.resume()
+            self._resume()
         return message
 
     async def send(self, message: bytes | str) -> None:
@@ -175,8 +180,8 @@ class WebSocket:
             self._check_open()
             self._protocol.send_close(code, reason.encode()[:_LONGEST_REASON].decode("utf-8", "ignore"))
             self._flush()
-            if self._is_paused:
-                self._line.resume()
+            self._is_paused = False
+            self._resume()
             async with asyncio.timeout(_FAREWELL_S):
                 await self._ended.wait()
         self._line.close()
@@ -191,6 +196,18 @@ class WebSocket:
                 self._line.write(data)
             else:
                 self._line.close()
+        if self._line.is_full and self._taking is None:  # of one who sends pings, and takes no answer
+            self._line.pause()
+            self._taking = asyncio.ensure_future(self._wait_until_taken())
+
+    async def _wait_until_taken(self) -> None:
+        await self._line.drain()
+        self._taking = None
+        self._resume()
+
+    def _resume(self) -> None:
+        if not self._is_paused and self._taking is None:
+            self._line.resume()
 
     # What the connection calls
 
@@ -209,7 +226,8 @@ class WebSocket:
         if frame.opcode in frames.DATA_OPCODES:
             if frame.opcode is not frames.Opcode.CONT:
                 self._is_text, self._parts = frame.opcode is frames.Opcode.TEXT, []
-            self._parts.append(bytes(frame.data))
+            if frame.data:  # of empty ones any number would be as long as a message may be
+                self._parts.append(bytes(frame.data))
             if frame.fin:
                 whole = b"".join(self._parts)
                 self._parts = []

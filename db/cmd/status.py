@@ -25,7 +25,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from ingot.common import errors, explained, interfaces, masking, patterns
+from ingot.common import clock, errors, explained, interfaces, masking, patterns
 from ingot.common.conf import broker, files, safety, start
 from ingot.common.conf.ironic import MEANINGS, Verdict
 from ingot.db import conductors, drivers, explanations, inventory, models, nodes, schema, secrets
@@ -240,7 +240,7 @@ def _explain(db: Database, conf: cfg.ConfigOpts) -> int:
         print(orjson.dumps({"node_uuid": node.uuid, **explanation}, option=orjson.OPT_NAIVE_UTC).decode())
         return 0
     print(f"Node {node.name or node.uuid}{f' ({node.uuid})' if node.name else ''}")
-    print("\n".join(explained.render(explanation)))
+    print("\n".join(explained.render(explanation, clock.now())))
     if node.last_error:
         print(f"last_error: {masking.mask_text(node.last_error)}")
     return 0

@@ -1,6 +1,7 @@
 """ingot top and ingot explain: what the fleet needs, and why one node is where it is, in a terminal."""
 
 import argparse
+import functools
 import json
 import logging
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib import parse
 
-from ingot.common import later
+from ingot.common import explained, later
 from ingot.terminal import access, pages
 from ingot.terminal.access import NotReached
 from ingot.terminal.client import Client
@@ -69,13 +70,13 @@ def _run_top(client: Client, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(client.get(_OVERVIEW)))
     elif options.once or not sys.stdout.isatty():
-        _print(pages.list_overview(client.get(_OVERVIEW), client.endpoint))
+        _print(pages.list_overview(client.get(_OVERVIEW), client.endpoint, client.now()))
     else:
 
         def read() -> "screen.Page":
             found = client.get(_OVERVIEW)
-            lines = pages.list_overview
-            return screen.Page(lambda: lines(found, client.endpoint, bars=True), pages.find_stale_at(found))
+            show = functools.partial(pages.list_overview, found, client.endpoint, bars=True)
+            return screen.Page(lambda: show(now=client.now()), pages.find_stale_at(found))
 
         screen.Screen(client, read).run()
 
@@ -87,13 +88,14 @@ def _run_explain(client: Client, options: argparse.Namespace) -> None:
         return
 
     def read_lines() -> Iterable[Line]:
-        return pages.list_explanation(client.get(f"{path}/explanation"), client.get(f"{path}/timeline"))
+        found, timeline = client.get(f"{path}/explanation"), client.get(f"{path}/timeline")
+        return pages.list_explanation(found, timeline, client.now())
 
     if options.follow and not options.once:
 
         def read() -> "screen.Page":
             found, timeline = client.get(f"{path}/explanation"), client.get(f"{path}/timeline")
-            return screen.Page(lambda: pages.list_explanation(found, timeline))
+            return screen.Page(lambda: pages.list_explanation(found, timeline, client.now()))
 
         screen.Screen(client, read).run()
     else:
@@ -102,4 +104,4 @@ def _run_explain(client: Client, options: argparse.Namespace) -> None:
 
 def _print(lines: Iterable[Line]) -> None:
     for line in lines:
-        print(line.text)
+        print(explained.clean(line.text))

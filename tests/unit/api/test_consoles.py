@@ -213,6 +213,10 @@ class Refusals(ConsoleCase):
         other = requests.get(f"{self.url}/v1/nodes", headers=HANDSHAKE, timeout=LIMIT)
         self.assertEqual(200, other.status_code)
 
+    def test_the_answer_names_the_protocol(self) -> None:
+        answer = requests.get(self.path, timeout=LIMIT)
+        self.assertEqual((426, "websocket"), (answer.status_code, answer.headers["Upgrade"]))
+
     def test_another_wsgi_server_says_that_it_has_none(self) -> None:
         answer = self.app.test_client().get(f"/ingot/v1/nodes/{self.uuid}/console", headers=HANDSHAKE)
         self.assertEqual((501, True), (answer.status_code, "ingot-api" in answer.get_data(as_text=True)))

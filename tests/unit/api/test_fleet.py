@@ -108,6 +108,11 @@ class Filtering(FleetCase):
         ):
             self.assertEqual(list(expected), self.names(text), text)
 
+    def test_no_value_is_a_value(self) -> None:
+        for key, having in (("description", "b"), ("trait", "a"), ("mac", "b")):
+            self.assertEqual(sorted(set("abc") - {having}), self.names(f'{key}:""'), key)
+            self.assertEqual([having], self.names(f'-{key}:""'), key)
+
     def test_words(self) -> None:
         database.make_node(self.db, name="web-1")
         for text, expected in (

@@ -308,7 +308,16 @@ class Projects(OverviewCase, identity_case.IdentityCase):
         lessees = self.seen_by("lessee reader")
         self.assertEqual((2, []), (lessees["counts"]["total"], lessees["work"]))  # runs are the owner's to see
         self.assertIsNone(lessees["triage"][0]["nodes"][0]["reason"])
+        self.assertIn("Fix the cause", lessees["triage"][0]["nodes"][0]["next"]["text"])
         self.assertEqual(0, self.seen_by("stranger reader")["counts"]["total"])
+
+    def test_who_sees_nothing_inside_learns_no_name_of_a_conductor(self) -> None:
+        self.make("stuck", states.DEPLOYING, flow="deploy", reservation="conductor-9", owner="owner", lessee="lessee",
+                  due_at=clock.now(), step_state="running", step_started_at=clock.after(-10**6),
+                  provision_updated_at=clock.after(-10**6))  # fmt: skip
+        for person, knows in (("owner reader", True), ("lessee reader", False)):
+            found = self.seen_by(person)["triage"][0]["nodes"][0]["next"]["text"]
+            self.assertEqual(knows, "conductor-9" in found, found)
 
     def seen_by(self, person: str) -> Any:
         answer = self.ask(person, "GET", "/ingot/v1/overview")

@@ -3,6 +3,7 @@
 import datetime
 import json
 import pathlib
+import socket
 import time
 from typing import Any
 from unittest import mock
@@ -92,6 +93,25 @@ class WithoutAuthentication(SessionCase):
         answer = self.api("OPTIONS", "/v1/nodes", Origin="http://evil.example")
         self.assertEqual([], [name for name in answer.headers.keys() if name.startswith("Access-Control")])
 
+    def test_a_browser_comes_by_a_name_that_no_stranger_can_lead_here(self) -> None:
+        browser = {"Accept_Language": "en"}
+        self.conf.set_override("public_endpoint", "https://metal.example:6385", group="api")
+        for host, status in (
+            ("127.0.0.1:6385", 200),
+            ("[::1]:6385", 200),
+            ("ingot", 200),
+            ("app.localhost:80", 200),
+            ("metal.example", 200),
+            (socket.gethostname().upper(), 200),
+            ("evil.example:6385", 403),
+            ("127.0.0.1.evil.example", 403),
+        ):
+            self.assertEqual(status, self.api("GET", "/v1/nodes", Host=host, **browser).status, host)
+        answer = self.api("GET", PATH, Host="evil.example", **CONSOLE)
+        self.assertEqual(403, answer.status)
+        self.assertIn("evil.example: without authentication, any page could. Set [api] public_endpoint", answer.message)
+        self.assertEqual(200, self.api("GET", "/v1/nodes", Host="metal.internal").status)  # no browser
+
 
 class HttpBasic(SessionCase):
     def configure(self) -> None:
@@ -129,7 +149,13 @@ class HttpBasic(SessionCase):
     def test_the_cookie_is_for_tls_where_there_is_tls(self) -> None:
         self.conf.set_override("public_endpoint", "https://metal.example", group="api")
         self.http = self.application().test_client()
-        self.assertIn("Secure", self.log_in().headers["Set-Cookie"])
+        about = self.log_in().headers["Set-Cookie"]
+        self.assertTrue(about.startswith("__Host-ingot_session="), about)
+        self.assertIn("Secure", about)
+        value = about.partition("=")[2].partition(";")[0]
+        self.http = self.application().test_client(use_cookies=False)
+        for name, status in ((sessions.COOKIE, 401), (sessions.COOKIE_OVER_TLS, 200)):  # another host may set the first
+            self.assertEqual(status, self.status(**CONSOLE, Cookie=f"{name}={value}"), name)
 
     def test_the_cookie_counts_only_with_the_header(self) -> None:
         self.log_in()
@@ -141,6 +167,7 @@ class HttpBasic(SessionCase):
         for headers, status in (
             ({"Origin": f"http://{HOST}"}, 200),
             ({"Origin": f"https://{HOST.upper()}"}, 200),
+            ({"Origin": f"https://{HOST}", "Host": f"{HOST}:443"}, 200),  # browsers leave out the usual port
             ({"Origin": "http://evil.example"}, 403),
             ({"Origin": f"http://{HOST}.evil.example"}, 403),
             ({"Origin": "null"}, 403),

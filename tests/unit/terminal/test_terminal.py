@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import io
 import json
 import subprocess
@@ -50,9 +51,9 @@ class RunningCase(TerminalCase, server_case.ServerCase):
         self.serve()
         self.useFixture(fixtures.EnvironmentVariable("OS_ENDPOINT", f"{self.url}/v1/"))
 
-    def make_failed(self) -> None:
+    def make_failed(self, error: str = "disk on\nfire") -> None:
         database.make_node(
-            self.db, name="broken", provision_state=states.DEPLOYFAIL, last_error="disk on\nfire",
+            self.db, name="broken", provision_state=states.DEPLOYFAIL, last_error=error,
             provision_updated_at=clock.after(-200),
         )  # fmt: skip
 
@@ -121,6 +122,20 @@ class Explain(RunningCase):
         self.make_failed()
         printed = self.type("explain", "broken")[1]
         self.assertIn("Failed\n  Why:  disk on fire\n  Next: Fix the cause and deploy again.", printed)
+
+    def test_nothing_of_it_is_obeyed_by_a_terminal(self) -> None:
+        self.make_failed("\x1b]0;owned\x07disk\x9b2J\non fire")
+        for words in (("explain", "broken"), ("top", "--once")):
+            printed = self.type(*words)[1]
+            self.assertNotRegex(printed, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+            self.assertIn("owned\ufffddisk\ufffd2J on fire", printed)
+
+    def test_moments_are_by_the_clock_of_the_api(self) -> None:
+        self.make_failed()
+        late = clock.after(-3600)
+        with mock.patch("ingot.terminal.client.clock.now", lambda: late):  # this computer's clock is slow
+            printed = self.type("top", "--once")[1]
+        self.assertIn("deploy failed, for 3 min", printed)
 
     def test_of_a_node_that_is_none(self) -> None:
         code, printed = self.type("explain", "a b/c")
@@ -224,7 +239,8 @@ class Live(RunningCase):
 
         def read() -> screen.Page:
             found = known.get("/ingot/v1/overview")
-            return screen.Page(lambda: pages.list_overview(found, self.url, bars=True), pages.find_stale_at(found))
+            show = functools.partial(pages.list_overview, found, self.url, bars=True)
+            return screen.Page(lambda: show(now=known.now()), pages.find_stale_at(found))
 
         shown = io.StringIO()
         console = Console(file=shown, width=160, height=50)
@@ -309,7 +325,7 @@ class Pages(testtools.TestCase):
         group = {"cause": "failed", "title": "Failed", "count": 400, "nodes": [need] * 50}
         overview = {**NOTHING, "triage": [group]}
         for bars, more in ((True, 392), (False, 350)):
-            lines = [line.text for line in pages.list_overview(overview, "http://x", bars)]
+            lines = [line.text for line in pages.list_overview(overview, "http://x", clock.now(), bars)]
             self.assertIn(f"  and {more} more", lines)
             self.assertIn("  u  clean failed, by ada", lines)
 
@@ -318,5 +334,5 @@ class Pages(testtools.TestCase):
                "started_at": None, "expected_seconds": None, "progress": 0.1, "basis": "class",
                "run_started_at": clock.iso(clock.after(-50)), "eta": clock.iso(clock.after(50))}  # fmt: skip
         overview = {**NOTHING, "work": [one]}
-        text = "\n".join(line.text for line in pages.list_overview(overview, "http://x", bars=True))
+        text = "\n".join(line.text for line in pages.list_overview(overview, "http://x", clock.now(), bars=True))
         self.assertRegex(text, r"█{9,12}░{8,11}  (49|5\d)%, about \d+ s left by machines with its driver")
