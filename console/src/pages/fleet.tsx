@@ -14,7 +14,7 @@ import { Menu } from "../components/menu";
 import { formatNumber } from "../components/number";
 import { VirtualTable, type PlaceKeeper, type TablePlace } from "../components/table";
 import { toast } from "../components/toasts";
-import { EnrollDialog } from "../enroll/dialog";
+import { CREATE, EnrollDialog } from "../enroll/dialog";
 import { COLUMNS, FIRST_COLUMNS } from "../fleet/columns";
 import { FilterField } from "../fleet/filter";
 import { FleetRows } from "../fleet/rows";
@@ -65,7 +65,7 @@ export function FleetPage(): JSX.Element {
         if (view.columns) choose(view.columns);
         setQuery({ filter: view.filter, sort: view.sort }, { replace: false });
     };
-    const reason = useReason()("baremetal:node:create");
+    const reason = useReason()(CREATE);
     const enroll = (): void => (reason === null ? setEnrolling(true) : toast(reason, "bad"));
     useKeys("Fleet", [{ key: "n", text: "Enroll a machine", run: enroll }]);
     return (
