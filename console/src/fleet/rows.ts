@@ -94,6 +94,11 @@ export class FleetRows {
 
     at = (index: number): FleetNode | undefined => this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
 
+    /** Return the rows that are loaded, by UUID. */
+    loaded(): Map<string, FleetNode> {
+        return new Map([...this.pages.values()].flat().map((row) => [row.uuid, row]));
+    }
+
     /** Return the row of a node if it is loaded. */
     find(uuid: string): FleetNode | undefined {
         for (const rows of this.pages.values()) {

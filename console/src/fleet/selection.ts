@@ -91,13 +91,12 @@ export class FleetSelection {
     /** Return what a verb is for: the selected nodes, or those that match. */
     targets(filter: string): Omit<VerbRequest, "verb"> {
         if (this.all) return { matching: { filter, count: this.rows.matching.value, except: [...this.nodes.keys()] } };
-        return { nodes: [...this.nodes.values()].map((node) => this.current(node)) };
-    }
-
-    /** Return a node as it is now, as far as its row is loaded. */
-    private current(node: FleetNode): VerbNode {
-        const { uuid, name, provision_state } = this.rows.find(node.uuid) ?? node;
-        return { uuid, name, provision_state };
+        const loaded = this.rows.loaded(); // as the nodes are now
+        const nodes = [...this.nodes.values()].map((node): VerbNode => {
+            const { uuid, name, provision_state } = loaded.get(node.uuid) ?? node;
+            return { uuid, name, provision_state };
+        });
+        return { nodes };
     }
 
     /** Select or deselect a row, or all from the one before it on. */
