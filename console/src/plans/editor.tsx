@@ -54,7 +54,7 @@ export function Editor(props: EditorProps): JSX.Element {
                 void submit();
             }}
         >
-            <Head kind={kind} editing={editing} matching={matching} done={() => done(null)} />
+            <Head kind={kind} name={isGone ? null : (props.saved?.name ?? null)} editing={editing} matching={matching} done={() => done(null)} />
             <Notes editing={editing} isGone={isGone} />
             <Fields kind={kind} draft={draft} saved={saved} wrong={shown} change={change} />
             <NodeChoice
@@ -83,18 +83,20 @@ type Editing = ReturnType<typeof useEditing>;
 
 interface HeadProps {
     kind: Kind;
+    /** As it is called now, maybe by others; null: a new one. */
+    name: string | null;
     editing: Editing;
     matching: Matching;
     done: () => void;
 }
 
-function Head({ kind, editing: { saved, changed, reason, isBusy }, matching, done }: HeadProps): JSX.Element {
+function Head({ kind, name, editing: { saved, changed, reason, isBusy }, matching, done }: HeadProps): JSX.Element {
     const [isDeleting, setDeleting] = useState(false);
     const reasonFor = useReason();
     const { rule, one } = KINDS[kind];
     return (
         <div class="page-head">
-            <h2>{saved ? saved.name : `New ${one}`}</h2>
+            <h2>{name ?? `New ${one}`}</h2>
             {changed && saved && <span class="note-waiting">not saved</span>}
             <div class="page-actions">
                 {saved && (

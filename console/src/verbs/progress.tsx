@@ -23,7 +23,7 @@ export function RunActions({ run }: { run: VerbRun }): JSX.Element {
     }
     return (
         <>
-            {run.results.value.length === 0 && (
+            {run.results.value.length === 0 && run.unsure.value === 0 && (
                 <button type="button" class="button" onClick={() => (verbRun.value = null)}>
                     Back
                 </button>
@@ -72,7 +72,7 @@ function NotAsked({ run, nodes }: { run: VerbRun; nodes: VerbNode[] }): JSX.Elem
                 {unsure > 0 && `The answer for ${nodesOf(unsure)} did not come: they may have accepted. `}
                 {listed.length > unsure && `${nodesOf(listed.length - unsure)} not asked.`}
             </p>
-            <NodeFold title={`Which (${listed.length})`} nodes={listed} />
+            <NodeFold title={`Nodes that have not answered (${listed.length})`} nodes={listed} />
         </>
     );
 }

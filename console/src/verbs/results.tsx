@@ -86,7 +86,7 @@ export function Results({ results, dryRun }: ResultsProps): JSX.Element {
                 </ul>
             )}
             {refused.length > SHOWN && <NodeFold title={`All ${formatNumber(refused.length)} that ${refuses}`} nodes={refused} />}
-            <NodeFold title={`Which ${accepts} (${formatNumber(accepted.length)})`} nodes={accepted} />
+            <NodeFold title={`Nodes that ${accepts} (${formatNumber(accepted.length)})`} nodes={accepted} />
         </div>
     );
 }
