@@ -77,7 +77,7 @@ test("a range begins nowhere after the order has changed", async () => {
     rows.stop();
 });
 
-test("who comes back to a filter finds what was selected there, and nobody else does", async () => {
+test("a user who comes back to a filter finds what was selected there, and no other user does", async () => {
     session.value = { authenticated: true } as Session;
     serve(names(50));
     const rows = await open();

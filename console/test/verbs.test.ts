@@ -90,7 +90,7 @@ test("a run that is interrupted keeps its results, and goes on with the rest", a
     deepEqual(asked.flat(), many(250));
 });
 
-test("a run that is stopped asks nobody after the request that is under way", async () => {
+test("a run that is stopped asks no node after the request that is under way", async () => {
     const run = new VerbRun(verbOf("rebooting"), {}, many(250));
     globalThis.fetch = (_url, options) => {
         run.stop();

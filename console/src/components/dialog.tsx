@@ -46,7 +46,7 @@ export function Dialog({ title, onClose, busy = null, children, actions, wide = 
                 leave();
             }}
             onClose={() => {
-                // A browser closes a dialog by itself when Escape is pressed again.
+                // A browser closes a dialog without asking when Escape is pressed again.
                 if (!element.current?.isConnected) return;
                 if (busy === null) onClose();
                 else element.current.showModal();

@@ -101,14 +101,14 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
         const row = active.peek() < 0 ? undefined : rowAt(active.peek());
         return row === undefined ? null : keyOf(row);
     };
-    const { keep, wanted } = usePlace(box, props, active, findActive);
+    const { keep, requested } = usePlace(box, props, active, findActive);
     useLayoutEffect(() => {
-        if (wanted.current?.active == null) return;
+        if (requested.current?.active == null) return;
         for (let index = first; index < last; index += 1) {
             const row = rowAt(index);
-            if (row === undefined || keyOf(row) !== wanted.current.active) continue;
+            if (row === undefined || keyOf(row) !== requested.current.active) continue;
             active.value = index;
-            wanted.current = null;
+            requested.current = null;
             return;
         }
     });
@@ -116,7 +116,7 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
     const go = (index: number): void => {
         const element = box.current;
         active.value = Math.min(Math.max(0, index), count - 1);
-        wanted.current = null;
+        requested.current = null;
         if (!element) return;
         const [above, head] = [active.value * rowHeight, element.querySelector<HTMLElement>(".table-head")?.offsetHeight ?? 0];
         if (above < element.scrollTop) element.scrollTop = above;
@@ -182,7 +182,7 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
             aria-activedescendant={isShown ? `${id}-${active.value}` : undefined}
             onKeyDown={steer}
             onPointerDown={() => {
-                wanted.current = null;
+                requested.current = null;
                 keep();
             }}
             onFocus={(event) => event.target === box.current && active.value < 0 && count > 0 && go(0)}
@@ -213,21 +213,21 @@ function usePlace<Row>(
     active: Signal<number>,
     findActive: () => string | null,
 ) {
-    const wanted = useRef<TablePlace | null>(null);
+    const requested = useRef<TablePlace | null>(null);
     const latest = useRef(findActive);
     latest.current = findActive;
     const keep = (): void => {
-        if (box.current && wanted.current === null) place?.write({ top: box.current.scrollTop, active: latest.current() });
+        if (box.current && requested.current === null) place?.write({ top: box.current.scrollTop, active: latest.current() });
     };
     useLayoutEffect(() => {
-        wanted.current = place?.read() ?? null;
+        requested.current = place?.read() ?? null;
         active.value = -1;
         if (box.current) box.current.scrollTop = 0;
     }, [list]);
     useLayoutEffect(() => {
-        if (!box.current || !wanted.current || count === 0) return;
-        box.current.scrollTop = wanted.current.top;
-        if (wanted.current.active === null) wanted.current = null;
+        if (!box.current || !requested.current || count === 0) return;
+        box.current.scrollTop = requested.current.top;
+        if (requested.current.active === null) requested.current = null;
     }, [list, count > 0]);
     useEffect(() => {
         const element = box.current;
@@ -243,7 +243,7 @@ function usePlace<Row>(
             element.removeEventListener("scroll", scrolled);
         };
     }, [place]);
-    return { keep, wanted };
+    return { keep, requested };
 }
 
 interface HeadProps<Row> {

@@ -23,7 +23,7 @@ interface Kept {
     nodes: Map<string, FleetNode>;
 }
 
-/** What was selected when the page was left: whoever comes back to the same filter finds it. */
+/** What was selected when the page was left: the user finds it under the same filter. */
 let kept: Kept | null = null;
 
 effect(() => {
@@ -116,7 +116,7 @@ export class FleetSelection {
         this.set(this.all, next);
     }
 
-    /** Return the rows from one node to another; null: they cannot be told, and a message has said why. */
+    /** Return the rows from one node to another; null: they are not known, and a message has said why. */
     private async readRange(begin: Anchor, end: Anchor): Promise<FleetNode[] | null> {
         const [first, last] = [Math.min(begin.index, end.index), Math.max(begin.index, end.index)];
         this.reading.value = true;

@@ -23,7 +23,7 @@ function filterOf(traits: string[]): string {
     return `trait:${traits.join(",")}`;
 }
 
-/** Return the nodes that have one of some traits, read when nobody types any more. */
+/** Return the nodes that have one of some traits, read some time after the last letter. */
 export function useMatching(traits: string[]): Matching {
     const text = traits.join(" ");
     const [settled, settle] = useState(text);

@@ -15,7 +15,7 @@ import { countOf } from "./targets";
 
 /**
  * Have the dialog end with the page and the session that it belongs to. What became of nodes stays until it was seen:
- * a session may end in the middle, and whoever logs in again sees the results.
+ * a session may end in the middle, and the user sees the results after the next login.
  */
 function useEnd(): void {
     const place = path.value;

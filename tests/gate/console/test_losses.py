@@ -1,4 +1,4 @@
-"""What people typed, selected or asked for is not lost: by a click, a page, an answer that does not come, another user."""
+"""What is typed, selected or asked for is not lost: by a click, a page, a missing answer, or another user."""
 
 import json
 
