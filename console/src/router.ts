@@ -19,9 +19,27 @@ export function address(to: string): string {
     return CONSOLE + to;
 }
 
-/** Show another page. */
+const guards = new Set<() => boolean>();
+
+/**
+ * Have a question asked before the user leaves what is shown now; the result ends that.
+ *
+ * @param ask returns whether the user may leave.
+ */
+export function guardLeave(ask: () => boolean): () => void {
+    guards.add(ask);
+    return () => guards.delete(ask);
+}
+
+function mayLeave(): boolean {
+    return [...guards].every((ask) => ask());
+}
+
+/** Show another page, or change the query of this one, unless the user stays. */
 export function navigate(to: string, { replace = false } = {}): void {
     const next = address(to);
+    const staysHere = replace && new URL(next, location.href).pathname === location.pathname;
+    if (!staysHere && !mayLeave()) return;
     if (replace) history.replaceState(null, "", next);
     else history.pushState(null, "", next);
     const before = path.value;
@@ -56,7 +74,8 @@ export function match(pattern: string, given: string): Record<string, string> | 
 /** Follow links and the buttons of the browser. */
 export function startRouter(): void {
     addEventListener("popstate", () => {
-        href.value = location.href;
+        if (mayLeave()) href.value = location.href;
+        else history.pushState(null, "", href.value);
     });
     document.addEventListener("click", (event) => {
         if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;

@@ -8,7 +8,6 @@ import { findTerm, settle } from "../src/fleet/settle";
 const values = (...names: string[]) => names.map((value) => ({ value, nodes: null }));
 
 const LANGUAGE: FilterLanguage = {
-    sort: [],
     keys: [
         { key: "state", about: "its state", values: values("active", "available", "clean failed") },
         { key: "shard", about: "its shard", values: [] },

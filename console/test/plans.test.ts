@@ -1,8 +1,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 
-import { bodyOf, changedTraits, changesOf, creationOf, draftOf, fieldOf, findWrong, moveStep, newStep, planOf, splitNames } from "../src/plans/draft";
-import { compareAge, findOffer, type Offer, type Saved } from "../src/plans/kinds";
+import { readRest } from "../src/live/list";
+import { bodyOf, changedTraits, changesOf, creationOf, draftOf, fieldOf, findWrong, moveStep, newStep, planOf, splitNames, traitsOf } from "../src/plans/draft";
+import { compareAge, findChosen, findOffer, type Offer, type Saved } from "../src/plans/kinds";
 import { findMisfits, readObject, readTexts, readValue, writeValue } from "../src/plans/values";
 
 const RUNBOOK: Saved = {
@@ -160,4 +161,30 @@ test("an offer of any interface is found after that of the step's own", () => {
 
 test("names may be separated in any way", () => {
     deepEqual(splitNames(" CUSTOM_A,CUSTOM_B  CUSTOM_A\n"), ["CUSTOM_A", "CUSTOM_B"]);
+});
+
+test("what is edited stays when others rename or delete it", () => {
+    const renamed = { ...RUNBOOK, name: "erase" };
+    const another = { ...RUNBOOK, uuid: "v" };
+    deepEqual(findChosen([RUNBOOK], "wipe", null), { saved: RUNBOOK, isGone: false });
+    deepEqual(findChosen([renamed, another], "wipe", RUNBOOK), { saved: renamed, isGone: false });
+    deepEqual(findChosen([another], "wipe", RUNBOOK), { saved: RUNBOOK, isGone: true });
+    deepEqual(findChosen([another], "", RUNBOOK), null);
+});
+
+test("a draft is for nodes with its traits, as far as they are any", () => {
+    deepEqual(traitsOf("template", { ...draftOf(null), name: "CUSTOM_RAID" }), ["CUSTOM_RAID"]);
+    deepEqual(traitsOf("template", { ...draftOf(null), name: "raid" }), []);
+    deepEqual(traitsOf("runbook", { ...draftOf(RUNBOOK), traits: "CUSTOM_A custom_b" }), ["CUSTOM_A"]);
+});
+
+test("a list is read to its end, wherever the server believes to be", async () => {
+    const asked: string[] = [];
+    globalThis.fetch = (url) => {
+        asked.push(String(url));
+        return Promise.resolve(new Response(JSON.stringify({ runbooks: [asked.length], ...(asked.length < 3 ? { next: "http://10.0.0.1/v1/runbooks?limit=1&marker=m" } : {}) })));
+    };
+    const first = { runbooks: [0], next: "http://10.0.0.1/v1/runbooks?limit=1&marker=a" };
+    deepEqual(await readRest("/v1/runbooks?detail=True", "runbooks", first, new AbortController().signal), [0, 1, 2, 3]);
+    equal(asked[0], "/v1/runbooks?limit=1&marker=a");
 });

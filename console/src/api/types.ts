@@ -42,7 +42,6 @@ export interface Fleet {
 
 export interface FilterLanguage {
     keys: { key: string; about: string; values: { value: string; nodes: number | null }[] }[];
-    sort: string[];
 }
 
 export interface TriageNode {

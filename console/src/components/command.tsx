@@ -86,6 +86,18 @@ export function CommandPanel({ command }: { command: Command }): JSX.Element {
     );
 }
 
+/** Shows what unfolds to a command, which is made only then. */
+export function CommandFold({ command }: { command: () => Command | null }): JSX.Element {
+    const [isOpen, setOpen] = useState(false);
+    const made = isOpen ? command() : null;
+    return (
+        <details class="fold" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+            <summary>As a command</summary>
+            {isOpen && (made ? <CommandPanel command={made} /> : <p class="muted">Which nodes are meant is not read yet.</p>)}
+        </details>
+    );
+}
+
 /** Shows a button that opens the command of a screen. */
 export function CommandButton({ command }: { command: Command }): JSX.Element {
     const [open, setOpen] = useState(false);

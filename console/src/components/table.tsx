@@ -1,7 +1,7 @@
 /** Tables of any length: a grid that renders the rows in view only, used with arrow keys. */
 
-import { signal } from "@preact/signals";
-import { Component, type ComponentChildren, type JSX } from "preact";
+import { signal, type Signal } from "@preact/signals";
+import { Component, type ComponentChildren, type JSX, type RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { isNarrow } from "../media";
@@ -15,8 +15,24 @@ export interface Column<Row> {
     show: (row: Row) => ComponentChildren;
     /** What the server sorts by; none: it cannot. */
     sort?: string;
-    /** Its width on small screens, which show no other columns. */
+    /** Its width on small screens, where columns that have one come first; the others are reached by scrolling. */
     narrow?: string;
+    /** Whether it is on a second line of each row on small screens. */
+    below?: boolean;
+}
+
+/** Where one is in a table. */
+export interface TablePlace {
+    /** How far it is scrolled, in pixels. */
+    top: number;
+    /** The key of the row that the arrow keys have reached. */
+    active: string | null;
+}
+
+/** Where a table keeps its place, to be found there again when one comes back. */
+export interface PlaceKeeper {
+    read: () => TablePlace | null;
+    write: (place: TablePlace) => void;
 }
 
 export interface Selection {
@@ -42,21 +58,22 @@ export interface TableProps<Row> {
     onSort?: (sort: string) => void;
     selection?: Selection;
     rowHeight?: number;
-    /** What the list is of: the table goes back to its beginning when this changes. */
+    /** What the list is of: the table goes back to its beginning, or to a place that was kept, when this changes. */
     list?: string;
+    place?: PlaceKeeper;
 }
 
 const ROW_HEIGHT = 36;
+const BELOW_HEIGHT = 20; // of the second line
 const MARGIN = 8; // rows above and below the view
+const SCROLLED_MS = 150; // after the last movement
 
 /** Shows a table. */
 export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
-    const { count, rowAt, keyOf, onRange, selection, rowHeight = ROW_HEIGHT } = props;
+    const { count, rowAt, keyOf, onRange, selection } = props;
     const narrow = isNarrow.value;
-    const columns = useMemo(
-        () => (narrow ? props.columns.filter((one) => one.narrow) : props.columns),
-        [narrow, props.columns],
-    );
+    const { columns, below } = useMemo(() => arrange(props.columns, narrow), [narrow, props.columns]);
+    const rowHeight = (props.rowHeight ?? ROW_HEIGHT) + (below.length ? BELOW_HEIGHT : 0);
     const box = useRef<HTMLDivElement>(null);
     const id = useId();
     const view = useMemo(() => signal({ top: 0, height: 600 }), []);
@@ -80,19 +97,32 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
         };
     }, []);
 
+    const findActive = (): string | null => {
+        const row = active.peek() < 0 ? undefined : rowAt(active.peek());
+        return row === undefined ? null : keyOf(row);
+    };
+    const { keep, requested } = usePlace(box, props, active, findActive);
     useLayoutEffect(() => {
-        if (box.current) box.current.scrollTop = 0;
-        active.value = -1;
-    }, [props.list]);
+        if (requested.current?.active == null) return;
+        for (let index = first; index < last; index += 1) {
+            const row = rowAt(index);
+            if (row === undefined || keyOf(row) !== requested.current.active) continue;
+            active.value = index;
+            requested.current = null;
+            return;
+        }
+    });
 
     const go = (index: number): void => {
         const element = box.current;
         active.value = Math.min(Math.max(0, index), count - 1);
+        requested.current = null;
         if (!element) return;
         const [above, head] = [active.value * rowHeight, element.querySelector<HTMLElement>(".table-head")?.offsetHeight ?? 0];
         if (above < element.scrollTop) element.scrollTop = above;
-        const below = above + rowHeight + head - element.clientHeight;
-        if (below > element.scrollTop) element.scrollTop = below;
+        const end = above + rowHeight + head - element.clientHeight;
+        if (end > element.scrollTop) element.scrollTop = end;
+        keep();
     };
     const page = Math.max(1, Math.floor(height / rowHeight) - 2);
     const steer = (event: KeyboardEvent): void => {
@@ -108,7 +138,10 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
         };
         const to = moves[event.key];
         if (to !== undefined) go(to);
-        else if (event.key === "Enter" && row !== undefined) props.open?.(row);
+        else if (event.key === "Enter" && row !== undefined) {
+            keep();
+            props.open?.(row);
+        }
         else if (event.key === " " && row !== undefined) selection?.toggle(keyOf(row), active.value, event);
         else return;
         event.preventDefault();
@@ -127,6 +160,7 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
                 index={index}
                 row={row}
                 columns={columns}
+                below={below}
                 table={props}
                 height={rowHeight}
                 isActive={index === active.value}
@@ -143,10 +177,14 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
             tabIndex={0}
             aria-label={props.label}
             aria-rowcount={count + 1}
-            aria-colcount={columns.length + (selection ? 1 : 0)}
+            aria-colcount={columns.length + below.length + (selection ? 1 : 0)}
             aria-multiselectable={selection ? true : undefined}
             aria-activedescendant={isShown ? `${id}-${active.value}` : undefined}
             onKeyDown={steer}
+            onPointerDown={() => {
+                requested.current = null;
+                keep();
+            }}
             onFocus={(event) => event.target === box.current && active.value < 0 && count > 0 && go(0)}
             style={{ "--columns": widths.join(" "), "--least": `${least}rem`, "--row-height": `${rowHeight}px` }}
         >
@@ -156,6 +194,56 @@ export function VirtualTable<Row>(props: TableProps<Row>): JSX.Element {
             </div>
         </div>
     );
+}
+
+/** Return the columns as a screen has room for them. */
+export function arrange<Row>(columns: Column<Row>[], narrow: boolean): { columns: Column<Row>[]; below: Column<Row>[] } {
+    if (!narrow) return { columns, below: [] };
+    const rank = (one: Column<Row>): number => Number(!one.narrow);
+    return {
+        columns: columns.filter((one) => !one.below).toSorted((one, other) => rank(one) - rank(other)),
+        below: columns.filter((one) => one.below),
+    };
+}
+
+/** Keep the place of a table, and go to the one that was kept as soon as there are rows. */
+function usePlace<Row>(
+    box: RefObject<HTMLDivElement | null>,
+    { place, list, count }: TableProps<Row>,
+    active: Signal<number>,
+    findActive: () => string | null,
+) {
+    const requested = useRef<TablePlace | null>(null);
+    const latest = useRef(findActive);
+    latest.current = findActive;
+    const keep = (): void => {
+        if (box.current && requested.current === null) place?.write({ top: box.current.scrollTop, active: latest.current() });
+    };
+    useLayoutEffect(() => {
+        requested.current = place?.read() ?? null;
+        active.value = -1;
+        if (box.current) box.current.scrollTop = 0;
+    }, [list]);
+    useLayoutEffect(() => {
+        if (!box.current || !requested.current || count === 0) return;
+        box.current.scrollTop = requested.current.top;
+        if (requested.current.active === null) requested.current = null;
+    }, [list, count > 0]);
+    useEffect(() => {
+        const element = box.current;
+        if (!element || !place) return undefined;
+        let timer: ReturnType<typeof setTimeout> | undefined;
+        const scrolled = (): void => {
+            clearTimeout(timer);
+            timer = setTimeout(keep, SCROLLED_MS);
+        };
+        element.addEventListener("scroll", scrolled, { passive: true });
+        return () => {
+            clearTimeout(timer); // another page has the address by now
+            element.removeEventListener("scroll", scrolled);
+        };
+    }, [place]);
+    return { keep, requested };
 }
 
 interface HeadProps<Row> {
@@ -210,6 +298,7 @@ interface RowProps<Row> {
     index: number;
     row: Row | undefined;
     columns: Column<Row>[];
+    below: Column<Row>[];
     table: TableProps<Row>;
     height: number;
     isActive: boolean;
@@ -219,12 +308,12 @@ interface RowProps<Row> {
 /** A row renders again only when it shows something else: not when others come into view. */
 class TableRow<Row> extends Component<RowProps<Row>> {
     override shouldComponentUpdate(next: RowProps<Row>): boolean {
-        const shown = ["index", "row", "columns", "height", "isActive", "isSelected"] as const;
+        const shown = ["index", "row", "columns", "below", "height", "isActive", "isSelected"] as const;
         return shown.some((name) => next[name] !== this.props[name]);
     }
 
     override render(): JSX.Element {
-        const { id, index, row, columns, table, height, isActive, isSelected } = this.props;
+        const { id, index, row, columns, below, table, height, isActive, isSelected } = this.props;
         const { selection, keyOf, nameOf } = table;
         const classes = ["table-row", isActive && "is-active", isSelected && "is-selected", !row && "is-empty"];
         return (
@@ -254,6 +343,15 @@ class TableRow<Row> extends Component<RowProps<Row>> {
                         {row === undefined ? <span class="table-blank" /> : column.show(row)}
                     </div>
                 ))}
+                {below.length > 0 && (
+                    <div class="table-below">
+                        {below.map((column) => (
+                            <div class="table-cell" role="gridcell" key={column.name}>
+                                {row !== undefined && column.show(row)}
+                            </div>
+                        ))}
+                    </div>
+                )}
             </div>
         );
     }

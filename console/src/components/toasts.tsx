@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 
 import { explain } from "../api/client";
 import { Icon } from "./icon";
@@ -35,19 +36,39 @@ function close(id: number): void {
     toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
-/** Shows the messages; there is one of these. */
+/** Dialogs that are open, the topmost last: whatever is outside of it can be neither read nor clicked. */
+const dialogs = signal<symbol[]>([]);
+
+/** Shows the messages while no dialog is open; there is one of these. */
 export function Toasts(): JSX.Element {
+    return <Messages isShown={dialogs.value.length === 0} />;
+}
+
+/** Shows the messages inside a dialog, as long as it is the topmost. */
+export function DialogToasts(): JSX.Element {
+    const own = useMemo(() => Symbol(), []);
+    useLayoutEffect(() => {
+        dialogs.value = [...dialogs.peek(), own];
+        return () => {
+            dialogs.value = dialogs.peek().filter((one) => one !== own);
+        };
+    }, [own]);
+    return <Messages isShown={dialogs.value.at(-1) === own} />;
+}
+
+function Messages({ isShown }: { isShown: boolean }): JSX.Element {
     return (
         <div class="toasts" role="status" aria-live="polite">
-            {toasts.value.map((one) => (
-                <div key={one.id} class={`toast toast-${one.tone}`}>
-                    <Icon name={one.tone === "bad" ? "alert" : "check"} />
-                    <span>{one.text}</span>
-                    <button type="button" class="button-plain" aria-label="Close message" onClick={() => close(one.id)}>
-                        <Icon name="cross" />
-                    </button>
-                </div>
-            ))}
+            {isShown &&
+                toasts.value.map((one) => (
+                    <div key={one.id} class={`toast toast-${one.tone}`}>
+                        <Icon name={one.tone === "bad" ? "alert" : "check"} />
+                        <span>{one.text}</span>
+                        <button type="button" class="button-plain" aria-label="Close message" onClick={() => close(one.id)}>
+                            <Icon name="cross" />
+                        </button>
+                    </div>
+                ))}
         </div>
     );
 }

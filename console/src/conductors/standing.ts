@@ -2,6 +2,7 @@
 
 import type { Tone } from "../components/state";
 import { formatDuration } from "../components/spans";
+import { quoteValue } from "../fleet/quote";
 
 export interface Load {
     threads_busy: number;
@@ -72,7 +73,7 @@ export function groupsOf<T extends Pick<Standing, "conductor_group">>(all: T[]):
 
 /** Return the filter of the fleet for the nodes that a conductor owns. */
 export function filterOf(host: string): string {
-    return `conductor:${/^[\w.-]+$/.test(host) ? host : `"${host.replace(/[\\"]/g, "\\$&")}"`}`;
+    return `conductor:${quoteValue(host)}`;
 }
 
 /** Return a number with what it counts. */

@@ -13,7 +13,7 @@ interface Drivers {
 
 export type Properties = Record<string, string>;
 
-const SECRET = /password|secret|key$|token/;
+const SECRET = /password|secret|community|key$|token/;
 
 /** Return whether a property is one that machines need, by what the driver says of it. */
 function isNeeded(name: string, about: string): boolean {

@@ -69,6 +69,7 @@ export const COLUMNS: FleetColumn[] = [
         title: "Since",
         width: "6.5rem",
         sort: "provision_updated_at",
+        below: true,
         show: (node) => <Time at={node.provision_updated_at} />,
     },
     {
@@ -82,7 +83,7 @@ export const COLUMNS: FleetColumn[] = [
     text("resource_class", "Class", "minmax(6rem, 0.8fr)"),
     text("driver", "Driver", "minmax(7rem, 0.8fr)"),
     text("conductor", "Conductor", "minmax(7rem, 0.9fr)"),
-    { name: "notes", title: "Notes", width: "minmax(12rem, 3fr)", show: (node) => <Notes node={node} /> },
+    { name: "notes", title: "Notes", width: "minmax(12rem, 3fr)", below: true, show: (node) => <Notes node={node} /> },
     text("conductor_group", "Group", "minmax(6rem, 0.7fr)"),
     text("owner", "Owner", "minmax(7rem, 0.8fr)"),
     text("lessee", "Lessee", "minmax(7rem, 0.8fr)"),

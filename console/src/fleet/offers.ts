@@ -1,6 +1,7 @@
 /** What a term of the filter can become: keys, and their values. */
 
 import type { FilterLanguage } from "../api/types";
+import { quoteValue } from "./quote";
 
 export interface Offer {
     /** What the term becomes. */
@@ -8,10 +9,6 @@ export interface Offer {
     about: string;
     /** Whether the term goes on after it: a key needs a value. */
     isKey: boolean;
-}
-
-function quoted(value: string): string {
-    return /[\s,"]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : value;
 }
 
 /** Return what a term can become. */
@@ -32,7 +29,7 @@ export function offerFor(term: string, language: FilterLanguage | null): Offer[]
         .toSorted((one, other) => begins(other.value) - begins(one.value) || (other.nodes ?? 0) - (one.nodes ?? 0))
         .filter((one) => one.value !== "" && one.value.toLowerCase().includes(begun) && one.value.toLowerCase() !== begun)
         .map((one) => ({
-            term: `${minus}${body.slice(0, colon + 1)}${before}${quoted(one.value)}`,
+            term: `${minus}${body.slice(0, colon + 1)}${before}${quoteValue(one.value)}`,
             about: one.nodes === null ? "" : String(one.nodes),
             isKey: false,
         }));

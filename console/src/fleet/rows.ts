@@ -7,6 +7,7 @@ import type { Fleet, FleetNode } from "../api/types";
 import { subscribe, whenConnected, type IngotEvent } from "../live/feed";
 
 const PAGE = 100;
+const MOST = 1000; // rows of one request
 const KEPT = 12; // pages that stay in memory
 const GAP_MS = 1000; // between two refreshes, however many events come
 const SHORT_LOCK_MS = 2000; // a lock that lasts for less than a second ends without an event
@@ -35,6 +36,19 @@ export function locksOf(rows: Pick<FleetNode, "uuid" | "reservation" | "locked_a
 export interface Question {
     filter: string;
     sort: string;
+}
+
+/** Return a part of the list, in as many requests as the server's limit asks for. */
+async function readRows(question: Question, offset: number, count: number, signal?: AbortSignal): Promise<Fleet> {
+    const nodes: FleetNode[] = [];
+    for (;;) {
+        const place = { offset: `${offset + nodes.length}`, limit: `${Math.min(MOST, count - nodes.length)}` };
+        const sent = new URLSearchParams({ ...question, ...place });
+        if (!question.filter) sent.delete("filter");
+        const found = await get<Fleet>(`/ingot/v1/fleet?${sent}`, signal);
+        nodes.push(...found.nodes);
+        if (found.nodes.length === 0 || nodes.length >= Math.min(count, found.matching - offset)) return { ...found, nodes };
+    }
 }
 
 /** Rows by index; those in view are read from the server. A new question keeps the old rows until it is answered. */
@@ -80,6 +94,11 @@ export class FleetRows {
 
     at = (index: number): FleetNode | undefined => this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
 
+    /** Return the rows that are loaded, by UUID. */
+    loaded(): Map<string, FleetNode> {
+        return new Map([...this.pages.values()].flat().map((row) => [row.uuid, row]));
+    }
+
     /** Return the row of a node if it is loaded. */
     find(uuid: string): FleetNode | undefined {
         for (const rows of this.pages.values()) {
@@ -95,14 +114,12 @@ export class FleetRows {
         this.readView(false);
     };
 
-    /** Return the rows between two indexes that are loaded. */
-    between(first: number, last: number): FleetNode[] {
-        const found: FleetNode[] = [];
-        for (let index = Math.min(first, last); index <= Math.max(first, last); index += 1) {
-            const row = this.at(index);
-            if (row) found.push(row);
-        }
-        return found;
+    /** Return the rows between two indexes; those that are not loaded are read for this. */
+    async between(first: number, last: number): Promise<FleetNode[]> {
+        const count = last - first + 1;
+        const loaded = Array.from({ length: count }, (_row, at) => this.at(first + at));
+        if (this.question === null || loaded.every((row) => row !== undefined)) return loaded.filter((row) => row !== undefined);
+        return (await readRows(this.question, first, count)).nodes;
     }
 
     /** Read what is in view again soon; several calls become one. */
@@ -134,10 +151,8 @@ export class FleetRows {
         if (question === null) return;
         const controller = new AbortController();
         this.controllers.set(page, controller);
-        const sent = new URLSearchParams({ ...question, offset: String(page * PAGE), limit: String(PAGE) });
-        if (!question.filter) sent.delete("filter");
         try {
-            const found = await get<Fleet>(`/ingot/v1/fleet?${sent}`, controller.signal);
+            const found = await readRows(question, page * PAGE, PAGE, controller.signal);
             if (anew) this.forget(page);
             this.pages.set(page, found.nodes);
             this.total.value = found.total;

@@ -5,15 +5,16 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { FleetNode } from "../api/types";
+import { Action, useReason } from "../components/action";
 import { CommandButton, type Command } from "../components/command";
 import { Icon } from "../components/icon";
 import { useKeys } from "../components/keys";
 import { Empty, Problem } from "../components/loading";
 import { Menu } from "../components/menu";
 import { formatNumber } from "../components/number";
-import { VirtualTable } from "../components/table";
+import { VirtualTable, type PlaceKeeper, type TablePlace } from "../components/table";
 import { toast } from "../components/toasts";
-import { EnrollDialog } from "../enroll/dialog";
+import { CREATE, EnrollDialog } from "../enroll/dialog";
 import { COLUMNS, FIRST_COLUMNS } from "../fleet/columns";
 import { FilterField } from "../fleet/filter";
 import { FleetRows } from "../fleet/rows";
@@ -33,6 +34,12 @@ function choose(columns: string[]): void {
     save("columns", columns);
 }
 
+/** The place in the list is part of the browser's history: "back" from a node leads to it. */
+const PLACE: PlaceKeeper = {
+    read: () => ((history.state as { table?: TablePlace } | null)?.table ?? null),
+    write: (table) => history.replaceState({ ...(history.state as object | null), table }, ""),
+};
+
 const keyOf = (node: FleetNode): string => node.uuid;
 const nameOf = (node: FleetNode): string => node.name ?? node.uuid;
 const open = (node: FleetNode): void => navigate(`/nodes/${part(nameOf(node))}`);
@@ -41,8 +48,7 @@ const open = (node: FleetNode): void => navigate(`/nodes/${part(nameOf(node))}`)
 export function FleetPage(): JSX.Element {
     const [filter, sort] = [query.value.get("filter") ?? "", query.value.get("sort") ?? ""];
     const rows = useMemo(() => new FleetRows(), []);
-    const selection = useMemo(() => new FleetSelection(rows), [rows]);
-    const [isEnrolling, setEnrolling] = useState(query.value.has("enroll"));
+    const [isEnrolling, setEnrolling] = useState(false);
     useEffect(() => {
         rows.start();
         return () => rows.stop();
@@ -50,14 +56,18 @@ export function FleetPage(): JSX.Element {
     const [typed, setTyped] = useState({ text: filter, asked: filter.trim() });
     const asked = typed.text === filter ? typed.asked : filter.trim();
     useEffect(() => rows.ask({ filter: asked, sort: sort || "name" }), [rows, asked, sort]);
-    useEffect(() => selection.clear(), [selection, asked]);
+    const selection = useMemo(() => new FleetSelection(rows, asked), [rows]);
+    useEffect(() => selection.follow(asked), [selection, asked]);
+    useEffect(() => selection.reorder(), [selection, sort]);
     const shown = chosenColumns.value;
     const columns = useMemo(() => COLUMNS.filter((column) => shown.includes(column.name)), [shown]);
     const show = (view: View): void => {
         if (view.columns) choose(view.columns);
         setQuery({ filter: view.filter, sort: view.sort }, { replace: false });
     };
-    useKeys("Fleet", [{ key: "n", text: "Enroll a machine", run: () => setEnrolling(true) }]);
+    const reason = useReason()(CREATE);
+    const enroll = (): void => (reason === null ? setEnrolling(true) : toast(reason, "bad"));
+    useKeys("Fleet", [{ key: "n", text: "Enroll a machine", run: enroll }]);
     return (
         <>
             <div class="page-head">
@@ -67,9 +77,9 @@ export function FleetPage(): JSX.Element {
                     <ViewsMenu current={{ filter, sort, columns: chosenColumns.value }} choose={show} />
                     <ColumnsMenu />
                     <CommandButton command={commandOf(asked, sort)} />
-                    <button type="button" class="button button-primary" onClick={() => setEnrolling(true)}>
+                    <Action class="button button-primary" reason={reason} run={enroll}>
                         <Icon name="plus" /> Enroll
-                    </button>
+                    </Action>
                 </div>
             </div>
             <FilterField
@@ -86,15 +96,7 @@ export function FleetPage(): JSX.Element {
             )}
             <SelectionBar selection={selection} filter={asked} />
             <Rows rows={rows} selection={selection} columns={columns} sort={sort || "name"} list={`${asked} ${sort}`} />
-            {isEnrolling && (
-                <EnrollDialog
-                    close={() => {
-                        setEnrolling(false);
-                        setQuery({ enroll: "" });
-                    }}
-                    done={rows.refresh}
-                />
-            )}
+            {isEnrolling && <EnrollDialog close={() => setEnrolling(false)} done={rows.refresh} />}
         </>
     );
 }
@@ -142,6 +144,7 @@ function Rows({ rows, selection, columns, sort, list }: RowsProps): JSX.Element 
             open={open}
             onRange={rows.show}
             list={list}
+            place={PLACE}
             sort={sort}
             onSort={(chosen) => setQuery({ sort: chosen === "name" ? "" : chosen })}
             selection={selection.asSelection()}
@@ -166,7 +169,7 @@ function SelectionBar({ selection, filter }: { selection: FleetSelection; filter
     );
     return (
         <div class={count ? "selection" : "selection is-empty"}>
-            <span role="status">{count ? `${formatNumber(count)} selected` : "None selected"}</span>
+            <span role="status">{selection.reading.value ? "Reading the rows between…" : count ? `${formatNumber(count)} selected` : "None selected"}</span>
             {count > 0 && (
                 <>
                     <VerbMenu targets={targets} />

@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 
 import { remove } from "../api/client";
 import { Action, useReason } from "../components/action";
-import { CommandButton, CommandPanel } from "../components/command";
+import { CommandButton, CommandFold } from "../components/command";
 import { Dialog } from "../components/dialog";
 import { Icon } from "../components/icon";
 import { useKeys } from "../components/keys";
@@ -13,8 +13,10 @@ import { Empty, Loaded, Problem } from "../components/loading";
 import { formatNumber } from "../components/number";
 import { useRequest } from "../components/request";
 import { Time } from "../components/time";
+import { CREATE } from "../enroll/dialog";
 import { AcceptDialog } from "../inbox/accept";
 import { describeDisks, describeHardware, FIELDS, matches, nameOf, type Entry } from "../inbox/entry";
+import { useList } from "../live/list";
 import { useLive } from "../live/resource";
 import { part } from "../paths";
 import { query, setQuery } from "../router";
@@ -31,7 +33,7 @@ interface Asked {
 
 /** Shows the inbox. */
 export function InboxPage(): JSX.Element {
-    const found = useLive<{ inbox: Entry[] }>(LIST, (event) => event.kind === "inbox");
+    const found = useList<Entry>(LIST, "inbox", (event) => event.kind === "inbox");
     const [asked, setAsked] = useState<Asked | null>(null);
     useKeys("Inbox", [{ key: "r", text: "Read again", run: found.reload }]);
     const close = (): void => setAsked(null);
@@ -41,7 +43,7 @@ export function InboxPage(): JSX.Element {
                 <h1>Inbox</h1>
                 {found.data.value && (
                     <span class="muted" role="status">
-                        {formatNumber(found.data.value.inbox.length)} discovered
+                        {formatNumber(found.data.value.length)} discovered
                     </span>
                 )}
                 <div class="page-actions">
@@ -52,7 +54,7 @@ export function InboxPage(): JSX.Element {
                 </div>
             </div>
             <Loaded of={found}>
-                {({ inbox }) => (inbox.length ? <Entries all={inbox} ask={setAsked} /> : <Nothing />)}
+                {(all) => (all.length ? <Entries all={all} ask={setAsked} /> : <Nothing />)}
             </Loaded>
             {asked?.verb === "accept" && <AcceptDialog entry={asked.entry} close={close} done={found.reload} />}
             {asked?.verb === "discard" && <DiscardDialog entry={asked.entry} close={close} done={found.reload} />}
@@ -124,7 +126,7 @@ function Machine({ entry, ask }: { entry: Entry; ask: EntriesProps["ask"] }): JS
                 <span class="unit-actions">
                     <Action
                         class="button button-small button-primary"
-                        reason={reasonFor("ingot:inbox:accept") ?? reasonFor("baremetal:node:create")}
+                        reason={reasonFor("ingot:inbox:accept") ?? reasonFor(CREATE)}
                         label={`Accept ${name}`}
                         run={() => ask({ entry, verb: "accept" })}
                     >
@@ -240,10 +242,7 @@ function DiscardDialog({ entry, close, done }: DiscardProps): JSX.Element {
                 comes back when the machine boots the agent again.
             </p>
             {error && <Problem text={error} />}
-            <details class="fold">
-                <summary>As a command</summary>
-                <CommandPanel command={{ requests: [{ method: "DELETE", path }] }} />
-            </details>
+            <CommandFold command={() => ({ requests: [{ method: "DELETE", path }] })} />
         </Dialog>
     );
 }

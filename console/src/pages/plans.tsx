@@ -1,21 +1,20 @@
 /** Plans: deploy templates and runbooks, and the editor of one. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Action, useReason } from "../components/action";
 import { CommandButton } from "../components/command";
-import { Dialog } from "../components/dialog";
 import { Icon } from "../components/icon";
 import { useKeys } from "../components/keys";
 import { Empty, Loaded } from "../components/loading";
 import { formatNumber } from "../components/number";
-import { ofPlans, useLive } from "../live/resource";
+import { toast } from "../components/toasts";
+import { useList } from "../live/list";
+import { ofPlans } from "../live/resource";
 import { Editor } from "../plans/editor";
-import { compareAge, KINDS, type Flow, type Kind, type Saved } from "../plans/kinds";
-import { address, navigate, query, setQuery } from "../router";
-
-type Lists = Record<string, Saved[]>;
+import { compareAge, findChosen, KINDS, type Flow, type Kind, type Saved } from "../plans/kinds";
+import { address, guardLeave, navigate, query, setQuery } from "../router";
 
 const KIND_NAMES = Object.keys(KINDS) as Kind[];
 
@@ -25,13 +24,17 @@ function placeOf(kind: Kind, values: Record<string, string> = {}): string {
     return `/plans?${new URLSearchParams({ kind, ...values, ...(kept ? { node: kept } : {}) })}`;
 }
 
-/** Warn before the browser leaves a page with something that is not saved. */
-function useWarning(isChanged: boolean): void {
+/** Ask before something is left that is not saved; the browser asks itself before it leaves the console. */
+function useGuard(isChanged: boolean): void {
     useEffect(() => {
         if (!isChanged) return undefined;
         const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
         addEventListener("beforeunload", warn);
-        return () => removeEventListener("beforeunload", warn);
+        const end = guardLeave(() => confirm("Discard the changes? What was changed here is not saved."));
+        return () => {
+            end();
+            removeEventListener("beforeunload", warn);
+        };
     }, [isChanged]);
 }
 
@@ -40,21 +43,15 @@ export function PlansPage(): JSX.Element {
     const asked = query.value.get("kind");
     const kind: Kind = KIND_NAMES.find((name) => name === asked) ?? "template";
     const { path, key, about, rule, one, cli } = KINDS[kind];
-    const list = useLive<Lists>(`${path}?detail=True`, ofPlans);
+    const list = useList<Saved>(`${path}?detail=True`, key, ofPlans);
     const [isChanged, setChanged] = useState(false);
-    const [next, setNext] = useState<string | null>(null);
     const reason = useReason()(`${rule}:create`);
-    useWarning(isChanged);
-    const go = (place: string): void => (isChanged ? setNext(place) : navigate(place));
+    useGuard(isChanged);
+    const make = (): void => navigate(placeOf(kind, { new: "1" }));
     useKeys("Plans", [
-        { key: "n", text: `New ${one}`, run: () => reason === null && go(placeOf(kind, { new: "1" })) },
+        { key: "n", text: `New ${one}`, run: () => (reason === null ? make() : toast(reason, "bad")) },
         { key: "r", text: "Read again", run: list.reload },
     ]);
-    const follow = (event: Event, place: string): void => {
-        if (!isChanged) return;
-        event.preventDefault();
-        setNext(place);
-    };
     return (
         <>
             <div class="page-head">
@@ -66,7 +63,6 @@ export function PlansPage(): JSX.Element {
                             class="button"
                             href={address(placeOf(name))}
                             aria-current={name === kind ? "true" : undefined}
-                            onClick={(event) => follow(event, placeOf(name))}
                         >
                             {KINDS[name].many}
                         </a>
@@ -74,27 +70,15 @@ export function PlansPage(): JSX.Element {
                 </nav>
                 <div class="page-actions">
                     <CommandButton command={{ cli: [[...cli, "list"]], requests: [{ method: "GET", path }] }} />
-                    <Action class="button button-primary" reason={reason} run={() => go(placeOf(kind, { new: "1" }))}>
+                    <Action class="button button-primary" reason={reason} run={make}>
                         <Icon name="plus" /> New {one}
                     </Action>
                 </div>
             </div>
             <p class="muted">{about}</p>
             <Loaded of={list}>
-                {(found) => (
-                    <Content kind={kind} all={found[key] ?? []} reload={list.reload} follow={follow} onChanged={setChanged} />
-                )}
+                {(all) => <Content key={kind} kind={kind} all={all} reload={list.reload} onChanged={setChanged} />}
             </Loaded>
-            {next !== null && (
-                <LeaveDialog
-                    close={() => setNext(null)}
-                    leave={() => {
-                        setNext(null);
-                        setChanged(false);
-                        navigate(next);
-                    }}
-                />
-            )}
         </>
     );
 }
@@ -103,17 +87,26 @@ interface ContentProps {
     kind: Kind;
     all: Saved[];
     reload: () => void;
-    follow: (event: Event, place: string) => void;
     onChanged: (changed: boolean) => void;
 }
 
-function Content({ kind, all, reload, follow, onChanged }: ContentProps): JSX.Element {
+function Content({ kind, all, reload, onChanged }: ContentProps): JSX.Element {
     const { one, flows } = KINDS[kind];
     const [latest, setLatest] = useState<Saved[]>([]); // saved here, maybe after the list was read
     const isNew = query.value.has("new");
     const ident = query.value.get("plan") ?? "";
     const known = [...latest, ...all].sort((a, b) => compareAge(b, a));
-    const chosen = isNew ? null : known.find((saved) => saved.name === ident || saved.uuid === ident);
+    const held = useRef<Saved | null>(null);
+    const found = isNew ? null : findChosen(known, ident, held.current);
+    const chosen = isNew ? null : found?.saved;
+    held.current = chosen ?? null;
+    useEffect(() => {
+        // A list that has it knows from now on whether it is there.
+        setLatest((before) => before.filter((saved) => !all.some((one) => one.uuid === saved.uuid && compareAge(one, saved) >= 0)));
+    }, [all]);
+    useLayoutEffect(() => {
+        if (chosen && ident && ident !== chosen.uuid && ident !== chosen.name) setQuery({ plan: chosen.name });
+    }, [chosen?.name]);
     const flow = flows.find((name): name is Flow => name === query.value.get("flow")) ?? flows[0];
     const done = (saved: Saved | null): void => {
         reload();
@@ -123,7 +116,7 @@ function Content({ kind, all, reload, follow, onChanged }: ContentProps): JSX.El
     };
     return (
         <div class={chosen === undefined ? "plans" : "plans is-open"}>
-            <PlansList kind={kind} all={all} chosen={chosen ?? null} follow={follow} />
+            <PlansList kind={kind} all={all} chosen={chosen ?? null} />
             {chosen === undefined ? (
                 <Empty>{whyEmpty(one, ident, all.length)}</Empty>
             ) : (
@@ -131,6 +124,7 @@ function Content({ kind, all, reload, follow, onChanged }: ContentProps): JSX.El
                     key={`${kind} ${chosen?.uuid ?? "new"}`}
                     kind={kind}
                     saved={chosen}
+                    isGone={found?.isGone ?? false}
                     node={query.value.get("node") ?? ""}
                     flow={flow}
                     choose={(values) => setQuery(values)}
@@ -151,10 +145,9 @@ interface ListProps {
     kind: Kind;
     all: Saved[];
     chosen: Saved | null;
-    follow: (event: Event, place: string) => void;
 }
 
-function PlansList({ kind, all, chosen, follow }: ListProps): JSX.Element | null {
+function PlansList({ kind, all, chosen }: ListProps): JSX.Element | null {
     if (all.length === 0) return null;
     const sorted = [...all].sort((a, b) => a.name.localeCompare(b.name));
     return (
@@ -171,7 +164,6 @@ function PlansList({ kind, all, chosen, follow }: ListProps): JSX.Element | null
                             <a
                                 href={address(place)}
                                 aria-current={saved.uuid === chosen?.uuid ? "true" : undefined}
-                                onClick={(event) => follow(event, place)}
                             >
                                 <span class="plans-name">{saved.name}</span>
                                 <span class="muted">{summarize(saved)}</span>
@@ -187,25 +179,4 @@ function PlansList({ kind, all, chosen, follow }: ListProps): JSX.Element | null
 function summarize(saved: Saved): string {
     const steps = saved.steps.map((step) => step.step).join(", ");
     return saved.description || steps;
-}
-
-function LeaveDialog({ close, leave }: { close: () => void; leave: () => void }): JSX.Element {
-    return (
-        <Dialog
-            title="Discard the changes?"
-            onClose={close}
-            actions={
-                <>
-                    <button type="button" class="button" onClick={close}>
-                        Go on editing
-                    </button>
-                    <button type="button" class="button button-danger" onClick={leave}>
-                        Discard
-                    </button>
-                </>
-            }
-        >
-            <p>What was changed here is not saved.</p>
-        </Dialog>
-    );
 }

@@ -1,14 +1,12 @@
 /** Asks whether a deploy template or runbook is to be deleted. */
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 
-import { explain } from "../api/client";
-import { CommandPanel } from "../components/command";
+import { CommandFold } from "../components/command";
 import { Dialog } from "../components/dialog";
 import { Problem } from "../components/loading";
 import { formatNumber } from "../components/number";
-import { toast } from "../components/toasts";
+import { useRequest } from "../components/request";
 import { part } from "../paths";
 import { KINDS, type Kind, type Saved } from "./kinds";
 import { discard } from "./save";
@@ -25,21 +23,7 @@ interface DeleteProps {
 /** Shows the dialog. */
 export function DeleteDialog({ kind, saved, nodes, close, done }: DeleteProps): JSX.Element {
     const { one, path, cli } = KINDS[kind];
-    const [error, setError] = useState<string | null>(null);
-    const [isBusy, setBusy] = useState(false);
-    const run = async (): Promise<void> => {
-        setBusy(true);
-        setError(null);
-        try {
-            await discard(kind, saved);
-            toast(`${saved.name} is deleted.`);
-            close();
-            done();
-        } catch (problem) {
-            setError(explain(problem));
-            setBusy(false);
-        }
-    };
+    const { error, isBusy, run } = useRequest(() => discard(kind, saved), `${saved.name} is deleted.`, { close, done });
     return (
         <Dialog
             title={`Delete ${saved.name}`}
@@ -60,12 +44,9 @@ export function DeleteDialog({ kind, saved, nodes, close, done }: DeleteProps): 
                 {kind === "template" && nodes !== 0 && "Deployments that ask for its trait get its steps no longer."}
             </p>
             {error && <Problem text={error} />}
-            <details class="fold">
-                <summary>As a command</summary>
-                <CommandPanel
-                    command={{ cli: [[...cli, "delete", saved.name]], requests: [{ method: "DELETE", path: `${path}/${part(saved.name)}` }] }}
-                />
-            </details>
+            <CommandFold
+                command={() => ({ cli: [[...cli, "delete", saved.name]], requests: [{ method: "DELETE", path: `${path}/${part(saved.name)}` }] })}
+            />
         </Dialog>
     );
 }

@@ -68,6 +68,11 @@ export function splitNames(text: string): string[] {
     return [...new Set(text.split(/[\s,]+/).filter(Boolean))];
 }
 
+/** Return the traits of nodes that a draft is for; what is none yet is left out. */
+export function traitsOf(kind: Kind, draft: Draft): string[] {
+    return splitNames(kind === "template" ? draft.name : draft.traits).filter((trait) => TRAIT.test(trait));
+}
+
 function stepsOf(kind: Kind, draft: Draft): Step[] {
     return draft.steps.map(({ interface: type, step, priority, args }, at) => ({
         interface: type,
@@ -129,7 +134,7 @@ export function planOf(flow: Flow, draft: Draft): Body {
 export function findWrong(kind: Kind, draft: Draft): Wrong {
     const wrong: Wrong = {};
     const name = draft.name.trim();
-    if (kind === "template" && !TRAIT.test(name)) wrong["name"] = `Called like the trait that it is for: ${TRAIT_FORM}.`;
+    if (kind === "template" && !TRAIT.test(name)) wrong["name"] = `Must be the name of a trait: ${TRAIT_FORM}.`;
     if (kind === "runbook" && !NAME.test(name)) wrong["name"] = "1 to 255 of A-Z a-z 0-9 - . _ ~";
     const odd = splitNames(draft.traits).filter((trait) => !TRAIT.test(trait));
     if (odd.length) wrong["traits"] = `${odd.join(", ")}: a trait is ${TRAIT_FORM}.`;

@@ -48,13 +48,6 @@ export interface Offer {
     requires_ramdisk: boolean;
 }
 
-export interface Matching {
-    traits: string[];
-    total: number;
-    matching: number;
-    nodes: { uuid: string; name: string | null; provision_state: string; maintenance: boolean; driver: string }[];
-}
-
 interface KindInfo {
     one: string;
     many: string;
@@ -100,4 +93,14 @@ export const INTERFACES = ["bios", "deploy", "firmware", "management", "power", 
 export function findOffer(offers: Offer[], step: Pick<Step, "interface" | "step">): Offer | undefined {
     const named = offers.filter((one) => one.step === step.step);
     return named.find((one) => one.interface === step.interface) ?? named.find((one) => one.interface === null);
+}
+
+/** Return the plan that an address names; what was held there before stays when others rename or delete it. */
+export function findChosen(known: Saved[], ident: string, held: Saved | null): { saved: Saved; isGone: boolean } | null {
+    if (held && (held.name === ident || held.uuid === ident)) {
+        const now = known.find((one) => one.uuid === held.uuid);
+        return { saved: now ?? held, isGone: now === undefined };
+    }
+    const found = known.find((one) => one.name === ident || one.uuid === ident);
+    return found ? { saved: found, isGone: false } : null;
 }

@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { useId, useMemo, useState } from "preact/hooks";
 
-import { ofPlans, useLive } from "../live/resource";
+import { useList } from "../live/list";
+import { ofPlans } from "../live/resource";
 import type { Body } from "./targets";
 import type { Argument, Verb } from "./verbs";
 
@@ -183,16 +184,12 @@ function ArgumentField({ name, text, wrong, change }: FieldProps): JSX.Element {
     );
 }
 
-interface Runbooks {
-    runbooks: { uuid: string; name: string }[];
-}
-
 function RunbookChoice(props: { id: string; value: string; change: (text: string) => void }): JSX.Element {
-    const found = useLive<Runbooks>("/v1/runbooks", ofPlans);
-    const names = (found.data.value?.runbooks ?? []).map((one) => one.name);
+    const found = useList<{ name: string }>("/v1/runbooks", "runbooks", ofPlans);
+    const names = (found.data.value ?? []).map((one) => one.name);
     return (
         <select id={props.id} value={props.value} onChange={(event) => props.change(event.currentTarget.value)}>
-            <option value="">{found.loading.value ? "Loading…" : names.length ? "None" : "There is no runbook"}</option>
+            <option value="">{found.data.value === null ? "Loading…" : names.length ? "None" : "There is no runbook"}</option>
             {names.map((name) => (
                 <option key={name} value={name}>
                     {name}

@@ -3,10 +3,11 @@
 import type { Command } from "../components/command";
 import { part } from "../paths";
 import type { VerbNode, VerbRequest } from "./request";
-import { bodyOf, verbIn, type Body } from "./targets";
+import { bodyOf, bulkOf, PART, splitNodes, verbIn, type Body } from "./targets";
 import type { Verb } from "./verbs";
 
-const MOST_LINES = 20; // more nodes are one bulk request
+const MOST_LINES = 20; // more nodes have bulk requests only
+const EVERY = "name:*"; // the filter of all nodes: a bulk request refuses an empty one
 
 const OPTIONS: Record<string, string> = {
     configdrive: "--config-drive",
@@ -36,22 +37,28 @@ function requestOf(verb: Verb, given: Body, node: VerbNode): Command["requests"]
     return { method: "PUT", path: `${path}/${where}`, body };
 }
 
-/** Return a request for a verb as commands; what is secret in it is left out. */
-export function commandOf(request: VerbRequest, given: Body): Command {
+/**
+ * Return a request for a verb as commands; what is secret in it is left out. null: it is not known yet for which nodes.
+ *
+ * @param nodes those that the request is for; null: those that match are not read yet.
+ */
+export function commandOf(request: VerbRequest, given: Body, nodes: VerbNode[] | null): Command | null {
     const verb = verbIn(request);
     const shown = "rescue_password" in given ? { ...given, rescue_password: "PASSWORD" } : given;
-    const nodes = request.nodes ?? [];
-    if (!request.matching && nodes.length <= MOST_LINES) {
-        const requests =
-            nodes.length === 1 && nodes[0] ? [requestOf(verb, shown, nodes[0])] : [bulkOf(verb, shown, request)];
-        return { cli: nodes.map((node) => cliOf(verb, shown, node)), requests };
+    const { matching } = request;
+    const bulk = (which: Parameters<typeof bulkOf>[2]): Command["requests"][number] => {
+        return { method: "POST", path: "/ingot/v1/bulk", body: bulkOf(verb, shown, which) };
+    };
+    // A filter cannot say which nodes are left out, and one request does not ask any number of nodes.
+    if (matching && !matching.except?.length && (nodes?.length ?? matching.count) <= PART) {
+        return { requests: [bulk({ matching: matching.filter || EVERY })] };
     }
-    return { requests: [bulkOf(verb, shown, request)] };
-}
-
-function bulkOf(verb: Verb, given: Body, { matching, nodes = [] }: VerbRequest): Command["requests"][number] {
-    const body = bodyOf(verb, given);
-    const which = matching ? { matching: matching.filter } : { nodes: nodes.map((node) => node.name ?? node.uuid) };
-    const sent = { action: verb.action, ...(body === null ? {} : { body }), ...which };
-    return { method: "POST", path: "/ingot/v1/bulk", body: sent };
+    const meant = nodes ?? request.nodes;
+    if (!meant) return null;
+    const [one] = meant;
+    const requests =
+        meant.length === 1 && one
+            ? [requestOf(verb, shown, one)]
+            : splitNodes(meant.map((node) => node.uuid)).map((part) => bulk({ nodes: part }));
+    return { requests, ...(meant.length <= MOST_LINES ? { cli: meant.map((node) => cliOf(verb, shown, node)) } : {}) };
 }

@@ -3,46 +3,62 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import { get, patch } from "../api/client";
-import { toast, toastError } from "../components/toasts";
+import { explain, get, patch } from "../api/client";
+import { usePermission } from "../api/permissions";
+import { Action } from "../components/action";
+import { Problem } from "../components/loading";
+import { toast } from "../components/toasts";
 import { part } from "../paths";
+import { changesOf, imageOf, isOther, type Image, type Info } from "./image";
 
-type Info = Record<string, unknown>;
+const RULE = "baremetal:node:update_instance_info";
 
-const SOURCE = "image_source";
-const CHECKSUM = "image_os_hash_value";
+interface InstanceProps {
+    node: string;
+    /** Called when another image is typed than is saved, and when none is any more. */
+    onChanged: (changed: boolean) => void;
+    saved: () => void;
+}
 
-/** Shows the image that a deployment installs, to be changed before it. */
-export function InstanceFields({ node, saved }: { node: string; saved: () => void }): JSX.Element | null {
+/** Return the image of a node as it is typed, and how it is saved. */
+function useImage({ node, onChanged, saved }: InstanceProps) {
     const [info, setInfo] = useState<Info | null>(null);
-    const [image, setImage] = useState("");
-    const [checksum, setChecksum] = useState("");
+    const [image, setImage] = useState<Image>({ source: "", checksum: "" });
+    const [error, setError] = useState<string | null>(null);
+    const [isBusy, setBusy] = useState(false);
     const path = `/v1/nodes/${part(node)}`;
-    const show = (found: Info): void => {
+    const isChanged = info !== null && isOther(info, image);
+    const show = ({ instance_info: found }: { instance_info: Info }): void => {
         setInfo(found);
-        setImage(String(found[SOURCE] ?? ""));
-        setChecksum(String(found[CHECKSUM] ?? found["image_checksum"] ?? ""));
+        setImage(imageOf(found));
+        setError(null);
     };
-    useEffect(() => {
-        get<{ instance_info: Info }>(`${path}?fields=instance_info`)
-            .then((found) => show(found.instance_info))
-            .catch(toastError);
-    }, [path]);
-    if (info === null) return null;
-    const isChanged = image !== String(info[SOURCE] ?? "") || checksum !== String(info[CHECKSUM] ?? info["image_checksum"] ?? "");
+    const refuse = (problem: unknown): void => setError(explain(problem));
+    const read = (): void => void get<{ instance_info: Info }>(`${path}?fields=instance_info`).then(show).catch(refuse);
     const save = async (): Promise<void> => {
-        const values: Info = { [SOURCE]: image, ...(checksum && { [CHECKSUM]: checksum, image_os_hash_algo: hashOf(checksum) }) };
-        const changes = Object.entries(values).map(([name, value]) => ({ op: "add", path: `/instance_info/${name}`, value }));
-        if (!checksum && CHECKSUM in info) changes.push(...[CHECKSUM, "image_os_hash_algo"].map((name) => ({ op: "remove", path: `/instance_info/${name}`, value: undefined })));
+        if (info === null || isBusy) return;
+        setBusy(true);
         try {
-            const node = await patch<{ instance_info: Info }>(path, changes);
-            show(node.instance_info);
+            show(await patch<{ instance_info: Info }>(path, changesOf(info, image)));
             toast("The image is saved with the node.");
             saved();
-        } catch (error) {
-            toastError(error);
+        } catch (problem) {
+            refuse(problem);
+        } finally {
+            setBusy(false);
         }
     };
+    useEffect(read, [path]);
+    useEffect(() => onChanged(isChanged), [isChanged]);
+    return { info, image, setImage, isChanged, isBusy, error, read, save };
+}
+
+/** Shows the image that a deployment installs, to be changed before it. */
+export function InstanceFields(props: InstanceProps): JSX.Element | null {
+    const { info, image, setImage, isChanged, isBusy, error, read, save } = useImage(props);
+    const permission = usePermission(props.node)(RULE);
+    const refusal = permission.allowed ? null : (permission.reason ?? "Your roles do not allow this.");
+    if (info === null) return error === null ? null : <Problem text={error} retry={read} />;
     return (
         <fieldset class="fields">
             <legend>Image of the instance</legend>
@@ -51,10 +67,11 @@ export function InstanceFields({ node, saved }: { node: string; saved: () => voi
                 <input
                     type="text"
                     name="image_source"
-                    value={image}
+                    value={image.source}
+                    readOnly={refusal !== null}
                     spellcheck={false}
                     placeholder="https://images.example.com/debian.img"
-                    onInput={(event) => setImage(event.currentTarget.value)}
+                    onInput={(event) => setImage({ ...image, source: event.currentTarget.value })}
                 />
             </label>
             <label class="field">
@@ -63,19 +80,17 @@ export function InstanceFields({ node, saved }: { node: string; saved: () => voi
                     type="text"
                     name="image_os_hash_value"
                     class="mono"
-                    value={checksum}
+                    value={image.checksum}
+                    readOnly={refusal !== null}
                     spellcheck={false}
-                    onInput={(event) => setChecksum(event.currentTarget.value)}
+                    onInput={(event) => setImage({ ...image, checksum: event.currentTarget.value })}
                 />
                 <span class="field-note">SHA-256 or SHA-512 of the file</span>
             </label>
-            <button type="button" class="button" disabled={!isChanged || !image} onClick={() => void save()}>
+            {error && <Problem text={error} />}
+            <Action reason={refusal ?? (isChanged ? null : "This image is saved.")} run={() => isBusy || void save()}>
                 Save with the node
-            </button>
+            </Action>
         </fieldset>
     );
-}
-
-function hashOf(checksum: string): string {
-    return checksum.length === 128 ? "sha512" : "sha256";
 }

@@ -11,33 +11,43 @@ import type { Body } from "./targets";
 
 const TYPED_MS = 250; // after the last letter of an argument
 
-/** Return the plan of a flow for a node, read again when the arguments change. */
-export function usePlan(node: string | null, flow: string | undefined, body: Body) {
-    const [found, setFound] = useState<{ plan: Plan | null; error: string | null; loading: boolean }>({
-        plan: null,
-        error: null,
-        loading: true,
-    });
+interface Found {
+    /** What was asked. */
+    of: string;
+    plan: Plan | null;
+    error: string | null;
+}
+
+/**
+ * Return the plan of a flow for a node, read again when the arguments change: the plan of other arguments is none.
+ *
+ * @param turn another number has it read again: what it is made of has changed on the server.
+ */
+export function usePlan(node: string | null, flow: string | undefined, body: Body, turn = 0): Pick<Found, "plan" | "error"> {
+    const [found, setFound] = useState<Found | null>(null);
     const sent = JSON.stringify(body);
+    const asked = [node, flow, sent, turn].join(" ");
     useEffect(() => {
         if (node === null || flow === undefined) return undefined;
         const controller = new AbortController();
         const path = `/ingot/v1/nodes/${part(node)}/plan?flow=${flow}`;
         const options = { signal: controller.signal, ...(sent === "{}" ? {} : { body: JSON.parse(sent) as Body }) };
-        const timer = setTimeout(() => {
-            setFound((before) => ({ ...before, loading: true }));
-            request<Plan>(sent === "{}" ? "GET" : "POST", path, options)
-                .then((plan) => setFound({ plan, error: null, loading: false }))
-                .catch((error: unknown) => {
-                    if (!controller.signal.aborted) setFound({ plan: null, error: explain(error), loading: false });
-                });
-        }, found.plan ? TYPED_MS : 0);
+        const timer = setTimeout(
+            () => {
+                request<Plan>(sent === "{}" ? "GET" : "POST", path, options)
+                    .then((plan) => setFound({ of: asked, plan, error: null }))
+                    .catch((error: unknown) => {
+                        if (!controller.signal.aborted) setFound({ of: asked, plan: null, error: explain(error) });
+                    });
+            },
+            found ? TYPED_MS : 0,
+        );
         return () => {
             clearTimeout(timer);
             controller.abort();
         };
-    }, [node, flow, sent]);
-    return found;
+    }, [asked]);
+    return found?.of === asked ? found : { plan: null, error: null };
 }
 
 /** Shows a plan. */

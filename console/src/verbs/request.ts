@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 
+import { verbRun } from "./run";
 import type { VerbName } from "./verbs";
 
 export interface VerbNode {
@@ -18,13 +19,18 @@ export interface VerbRequest {
     matching?: { filter: string; count: number; except?: string[] };
     /** Arguments that are filled in already. */
     body?: Record<string, unknown>;
-    /** Called when nodes have accepted the verb. */
-    done?: () => void;
 }
 
 export const verbRequest = signal<VerbRequest | null>(null);
 
 /** Open the dialog of a verb. */
 export function openVerb(request: VerbRequest): void {
+    verbRun.value = null;
     verbRequest.value = request;
+}
+
+/** Close the dialog, and forget what became of its nodes. */
+export function closeVerb(): void {
+    verbRequest.value = null;
+    verbRun.value = null;
 }

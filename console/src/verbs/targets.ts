@@ -5,8 +5,11 @@ import type { Bulk, BulkResult, Fleet } from "../api/types";
 import type { VerbNode, VerbRequest } from "./request";
 import { verbOf, type Verb } from "./verbs";
 
-const PAGE = 1000; // nodes of a page of the fleet
-const PART = 100; // nodes of a bulk request: what is done shows early, and none runs into the limit of time
+const PAGE = 1000; // nodes of a page of the fleet; the server may send fewer
+const BACK = 100; // places that a reader goes back when the list has moved
+
+/** Nodes of a bulk request: what is done shows early, and none runs into the limit of time. */
+export const PART = 100;
 
 /** How the body of a request is called with. */
 export type Body = Record<string, unknown>;
@@ -17,17 +20,39 @@ export function countOf(request: VerbRequest): number {
     return Math.max(0, request.matching.count - (request.matching.except?.length ?? 0));
 }
 
+/**
+ * Return all nodes that match a filter now.
+ *
+ * The list changes while its pages are read: nodes of other places come and go, and the rest moves. So it is read in an
+ * order that nothing changes, and each page begins with what the one before has ended with; where it does not, places
+ * are read again.
+ */
+export async function readMatching(filter: string): Promise<VerbNode[]> {
+    const found = new Map<string, VerbNode>();
+    let [offset, last, overlaps] = [0, "", false];
+    for (;;) {
+        const sent = new URLSearchParams({ ...(filter && { filter }), sort: "uuid", offset: `${offset}`, limit: `${PAGE}` });
+        const { nodes, matching } = await get<Fleet>(`/ingot/v1/fleet?${sent}`);
+        if (overlaps && (nodes[0] === undefined || nodes[0].uuid > last)) {
+            offset = Math.max(0, offset - BACK);
+            overlaps = offset > 0;
+            continue;
+        }
+        for (const { uuid, name, provision_state } of nodes) found.set(uuid, { uuid, name, provision_state });
+        last = nodes.at(-1)?.uuid ?? last;
+        const next = offset + nodes.length;
+        if (next >= matching || nodes.length === 0) return [...found.values()];
+        overlaps = nodes.length > 1; // a server that sends one at a time has no room for two
+        offset = overlaps ? next - 1 : next;
+    }
+}
+
 /** Return the nodes that a request is for; those that match a filter are read now. */
 export async function findNodes(request: VerbRequest): Promise<VerbNode[]> {
     if (!request.matching) return request.nodes ?? [];
-    const { filter, except = [] } = request.matching;
-    const found: VerbNode[] = [];
-    const left = new Set(except);
-    for (let offset = 0; ; offset += PAGE) {
-        const page = await get<Fleet>(`/ingot/v1/fleet?${new URLSearchParams({ filter, offset: `${offset}`, limit: `${PAGE}` })}`);
-        found.push(...page.nodes.filter((node) => !left.has(node.uuid)));
-        if (page.nodes.length === 0 || offset + page.nodes.length >= page.matching) return found;
-    }
+    const left = new Set(request.matching.except);
+    const found = await readMatching(request.matching.filter);
+    return found.filter((node) => !left.has(node.uuid));
 }
 
 /** Return the body of the single request of a verb; null: it takes none. */
@@ -36,32 +61,25 @@ export function bodyOf(verb: Verb, given: Body): Body | null {
     return verb.action === "clear_maintenance" ? null : body;
 }
 
-interface Progress {
-    dryRun: boolean;
-    /** Called with all results so far. */
-    report: (results: BulkResult[]) => void;
-    stopped: () => boolean;
+/** Return the body of a bulk request for nodes that are named or that match. */
+export function bulkOf(verb: Verb, given: Body, which: { nodes: string[] } | { matching: string }): Body {
+    const body = bodyOf(verb, given);
+    return { action: verb.action, ...(body === null ? {} : { body }), ...which };
+}
+
+/** Return nodes in parts, each for one request. */
+export function splitNodes(nodes: string[]): string[][] {
+    return Array.from({ length: Math.ceil(nodes.length / PART) }, (_part, at) => nodes.slice(at * PART, (at + 1) * PART));
 }
 
 /**
- * Ask nodes for a verb, or only whether it would be accepted.
+ * Ask a part of the nodes for a verb, or only whether it would be accepted.
  *
- * @throws ApiError a request as a whole was refused.
+ * @throws ApiError the request as a whole was refused.
  */
-export async function ask(verb: Verb, given: Body, nodes: string[], progress: Progress): Promise<BulkResult[]> {
-    const body = bodyOf(verb, given);
-    const results: BulkResult[] = [];
-    for (let at = 0; at < nodes.length && !progress.stopped(); at += PART) {
-        const answer = await post<Bulk>("/ingot/v1/bulk", {
-            action: verb.action,
-            ...(body === null ? {} : { body }),
-            nodes: nodes.slice(at, at + PART),
-            dry_run: progress.dryRun,
-        });
-        results.push(...answer.results);
-        progress.report([...results]);
-    }
-    return results;
+export async function ask(verb: Verb, given: Body, nodes: string[], dryRun: boolean): Promise<BulkResult[]> {
+    const answer = await post<Bulk>("/ingot/v1/bulk", { ...bulkOf(verb, given, { nodes }), dry_run: dryRun });
+    return answer.results;
 }
 
 /** Return the verb of a request. */

@@ -192,8 +192,3 @@ export function refusalIn(name: VerbName, state: string | null): string | null {
     if (!states || state === null || states.includes(state)) return null;
     return `${text} is for nodes that are ${states.join(", ")}; this one is ${state}.`;
 }
-
-/** Return the verbs that can be asked for in a provision state. */
-export function verbsIn(state: string | null): VerbName[] {
-    return VERB_NAMES.filter((name) => refusalIn(name, state) === null);
-}
