@@ -5,22 +5,27 @@ import { useState } from "preact/hooks";
 
 import { Icon } from "../components/icon";
 import { Empty, Loaded } from "../components/loading";
+import { Older } from "../components/older";
+import { formatSize } from "../components/sizes";
 import { Time } from "../components/time";
 import { toastError } from "../components/toasts";
 import { ofNode, useLive } from "../live/resource";
 import { part } from "../paths";
-import { download } from "./download";
+import { download } from "../components/download";
 import { RunLink } from "./runs";
 import type { AgentLog, AgentLogs, NodeDetail } from "./types";
-import { formatSize, spellFlow } from "./words";
+import { spellFlow } from "./words";
+
+const PAGE = 50;
 
 /** Shows the logs of the agents of a node. */
 export function LogsTab({ node }: { node: NodeDetail }): JSX.Element {
     const path = `/ingot/v1/nodes/${part(node.uuid)}/logs`;
-    const found = useLive<AgentLogs>(`${path}?sort_key=created_at&sort_dir=desc`, ofNode(node.uuid));
+    const [limit, setLimit] = useState(PAGE);
+    const found = useLive<AgentLogs>(`${path}?sort_key=created_at&sort_dir=desc&limit=${limit}`, ofNode(node.uuid));
     return (
         <Loaded of={found}>
-            {({ logs }) =>
+            {({ logs, next }) =>
                 logs.length === 0 ? (
                     <Empty>There is no log of an agent: they are kept when a run has failed, or always if that is configured.</Empty>
                 ) : (
@@ -40,6 +45,7 @@ export function LogsTab({ node }: { node: NodeDetail }): JSX.Element {
                                 ))}
                             </tbody>
                         </table>
+                        <Older isThere={Boolean(next)} show={() => setLimit(limit + PAGE)} text="Show older logs" />
                     </section>
                 )
             }

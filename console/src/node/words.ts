@@ -35,19 +35,6 @@ export function spellOrigin(origin: string): string {
     return ORIGINS[origin.split(" ")[0] ?? ""] ?? origin;
 }
 
-const UNITS: [number, string][] = [
-    [1e9, "GB"],
-    [1e6, "MB"],
-    [1e3, "kB"],
-];
-
-/** Return a number of bytes in the greatest unit that it fills. */
-export function formatSize(bytes: number): string {
-    const [size, unit] = UNITS.find(([size]) => bytes >= size) ?? [1, "B"];
-    const number = bytes / size;
-    return `${size === 1 || number >= 100 ? Math.round(number) : number.toFixed(1)} ${unit}`;
-}
-
 const FEW = 3;
 
 /** Return what was requested: the rule of policy in words, and its verb or the fields that were sent. */
