@@ -12,6 +12,7 @@ import { toastError } from "../components/toasts";
 import { ofNode, useLive } from "../live/resource";
 import { part } from "../paths";
 import { download } from "../components/download";
+import { LogDialog } from "./logfiles";
 import { RunLink } from "./runs";
 import type { AgentLog, AgentLogs, NodeDetail } from "./types";
 import { spellFlow } from "./words";
@@ -55,6 +56,7 @@ export function LogsTab({ node }: { node: NodeDetail }): JSX.Element {
 
 function LogRow({ node, log, path }: { node: NodeDetail; log: AgentLog; path: string }): JSX.Element {
     const [isBusy, setBusy] = useState(false);
+    const [isShown, setShown] = useState(false);
     const load = async (): Promise<void> => {
         setBusy(true);
         await download(path, `${log.uuid}.tar.gz`).catch(toastError);
@@ -67,7 +69,18 @@ function LogRow({ node, log, path }: { node: NodeDetail; log: AgentLog; path: st
             </td>
             <td>{log.run ? <RunLink node={node} run={log.run} text={spellFlow(log.flow)} /> : spellFlow(log.flow)}</td>
             <td class="nowrap">{formatSize(log.size)}</td>
-            <td>
+            <td class="log-actions">
+                <button
+                    type="button"
+                    class="button button-small"
+                    aria-label={`Show the log of ${log.created_at}`}
+                    onClick={() => setShown(true)}
+                >
+                    Show
+                </button>
+                {isShown && (
+                    <LogDialog path={path} title={`Log of ${spellFlow(log.flow)}`} close={() => setShown(false)} />
+                )}
                 <button
                     type="button"
                     class="button button-small"

@@ -110,11 +110,7 @@ function Step({ row, bar, number, now }: StepProps): JSX.Element {
                 <span class="ran-name mono">{row.label}</span>
                 <span class={`tone-text-${tone ?? "idle"}`}>{spellState(last.state)}</span>
                 {last.attempt > 1 && <span>attempt {last.attempt}</span>}
-                {last.origin && (
-                    <span class="muted" title={spellOrigin(last.origin)}>
-                        {last.origin}
-                    </span>
-                )}
+                {last.origin && <span class="muted">{last.origin}</span>}
                 <span class="ran-time">
                     {seconds !== null && <span>{formatDuration(isUnderWay(last) ? Math.round(seconds) : seconds)}</span>}
                     {usual && <span class={isLate(seconds, last.usual_duration) ? "late" : "muted"}>{usual}</span>}

@@ -23,10 +23,10 @@ export function spellFlow(flow: string | null): string {
 
 const ORIGINS: Record<string, string> = {
     flow: "what every such flow does around its steps",
-    driver: "on by default: the driver of the machine offers it",
+    driver: "on by default: the driver of the node offers it",
     agent: "on by default: the agent on the machine offers it",
     request: "the request names it",
-    template: "a deploy template that a trait of the machine asks for",
+    template: "a deploy template that a trait of the node asks for",
     runbook: "the runbook that was requested",
 };
 

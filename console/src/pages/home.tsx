@@ -206,7 +206,7 @@ function WorkRow({ work }: { work: Work }): JSX.Element {
                     </span>
                 )}
                 <span class="work-end">
-                    {work.started_at && <Elapsed since={work.started_at} />}
+                    {work.started_at && <Elapsed since={work.started_at} both />}
                     {eta !== null && (
                         <span class={isLate ? "late" : "muted"}>
                             {isLate ? "expected" : "ends"} <Time at={work.eta} both />
