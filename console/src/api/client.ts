@@ -50,7 +50,7 @@ interface Options {
     limit?: number;
 }
 
-const LIMIT_MS = 60_000; // a request that is never answered would keep a page as it is for ever
+const LIMIT_MS = 75_000; // longer than the API waits for a conductor (60 s), so that its own words come first
 
 /**
  * Send a request; `path` begins with /v1 or /ingot/v1.

@@ -53,12 +53,12 @@ function set(found: Session): void {
             return;
         }
         shownTo = user;
-        wasExpired.value = false;
     } else if (before?.authenticated) wasExpired.value = true;
     release ??= found.release;
     isUpgraded.value = found.release !== release;
     session.value = found;
     sessionError.value = null;
+    if (found.authenticated) wasExpired.value = false; // last: without both there would be no page for a moment
 }
 
 /** Read the session; without one a login is shown. */
