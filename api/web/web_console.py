@@ -190,7 +190,7 @@ def _takes_gzip(given: str) -> bool:
 
 
 def _redirect() -> Reply:
-    """Return the way to the first page; it is relative, as a proxy may have been asked for another host than this one."""
+    """Return the way to the first page; it is relative: a proxy may have been asked for another host than this one."""
     return Reply(b"", 302, {**_SAFE, "Location": PREFIX[1:], "Cache-Control": "no-store", "Vary": "Accept"})
 
 

@@ -25,7 +25,7 @@ function join(...parts: Uint8Array[]): Uint8Array {
 
 const ARCHIVE = join(
     entry("logs/", "", "5"),
-    entry("journal", "a".repeat(600), "0", "logs"),
+    entry("kernel", "a".repeat(600), "0", "logs"),
     entry("ignored", "30 mtime=1.5\n22 path=very/long/name\n", "x"),
     entry("short", "b"),
     entry("././@LongLink", "another/long/name\0", "L"),
@@ -37,14 +37,14 @@ test("the files of an archive are found with their whole names", () => {
     deepEqual(
         readTar(ARCHIVE).map(({ name, content }) => [name, content.length]),
         [
-            ["logs/journal", 600],
+            ["logs/kernel", 600],
             ["very/long/name", 1],
             ["another/long/name", 2],
         ],
     );
 });
 
-test("texts are told from other files", () => {
+test("texts are recognized", () => {
     deepEqual(readTar(ARCHIVE).slice(1).map(textOfFile), ["b", null]);
 });
 

@@ -12,7 +12,7 @@ function textAt(block: Uint8Array, from: number, length: number): string {
     return new TextDecoder().decode(block.subarray(from, from + length)).replace(/\0.*$/s, "");
 }
 
-/** Return the path that a record of an extended header has (`27 path=journal/long.log`), if there is one. */
+/** Return the path that a record of an extended header has (`22 path=very/long/name`), if there is one. */
 function pathIn(records: Uint8Array): string | null {
     return /^\d+ path=(.*)$/m.exec(new TextDecoder().decode(records))?.[1] ?? null;
 }
@@ -45,7 +45,7 @@ export async function readArchive(packed: Blob): Promise<ArchiveFile[]> {
     return readTar(new Uint8Array(await new Response(plain).arrayBuffer()));
 }
 
-const LOOKED_AT = 8000; // bytes, by which a text is told from anything else
+const LOOKED_AT = 8000; // bytes, by which texts are recognized
 
 /** Return the text of a file; null: it is none. */
 export function textOfFile({ content }: ArchiveFile): string | null {
