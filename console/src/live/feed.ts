@@ -110,8 +110,9 @@ export function retryNow(): void {
     wake?.();
 }
 
-/** Read everything on the page again: for users to whom no event says when. */
+/** Read everything on the page again, for users to whom no event says when; perhaps they may follow events by now. */
 export function readAgain(): void {
+    retryNow();
     for (const run of onConnect) run(true);
 }
 
