@@ -14,6 +14,10 @@ import { readArchive, textOfFile, type ArchiveFile } from "./archive";
 
 const SHOWN = 500_000; // characters of the end of a file: longer texts make browsers slow
 
+function refuse(): never {
+    throw new Error("This archive cannot be read here. Download it instead.");
+}
+
 interface LogDialogProps {
     path: string;
     title: string;
@@ -27,7 +31,7 @@ export function LogDialog({ path, title, close }: LogDialogProps): JSX.Element {
     const [chosen, setChosen] = useState(0);
     useEffect(() => {
         readFile(path)
-            .then(({ content }) => readArchive(content))
+            .then(({ content }) => readArchive(content).catch(refuse))
             .then((found) => setFiles(found.sort((one, other) => (one.name < other.name ? -1 : 1))))
             .catch((problem: unknown) => setError(explain(problem)));
     }, [path]);

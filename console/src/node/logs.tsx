@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
+import { download } from "../components/download";
 import { Icon } from "../components/icon";
 import { Empty, Loaded } from "../components/loading";
 import { Older } from "../components/older";
@@ -11,7 +12,6 @@ import { Time } from "../components/time";
 import { toastError } from "../components/toasts";
 import { ofNode, useLive } from "../live/resource";
 import { part } from "../paths";
-import { download } from "../components/download";
 import { LogDialog } from "./logfiles";
 import { RunLink } from "./runs";
 import type { AgentLog, AgentLogs, NodeDetail } from "./types";
