@@ -38,7 +38,26 @@ function options(directory) {
     };
 }
 
-/** Write what esbuild made, and the page that loads it. */
+const LICENCES = "THIRD-PARTY.txt";
+
+/** Return the folder of the package that a source belongs to; null: it was written here. */
+function packageOf(source) {
+    return /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(source)?.[0] ?? null;
+}
+
+/** Return the licences of all packages of which something is in the output, which itself has no comments. */
+async function licences(inputs) {
+    const folders = [...new Set(Object.keys(inputs).map(packageOf))].filter(Boolean).sort();
+    const texts = folders.map(async (folder) => {
+        const { name, version } = JSON.parse(await readFile(path.join(HERE, folder, "package.json"), "utf8"));
+        const text = await readFile(path.join(HERE, folder, "LICENSE"), "utf8");
+        return `${name} ${version}\n\n${text.trim()}\n`;
+    });
+    const head = "The web console of Ingot contains software of others, under these licences:\n";
+    return [head, ...(await Promise.all(texts))].join(`\n${"-".repeat(72)}\n\n`);
+}
+
+/** Write what esbuild made, the page that loads it, and the licences. */
 async function write(result, directory) {
     await rm(directory, { recursive: true, force: true });
     await mkdir(path.join(directory, "assets"), { recursive: true });
@@ -48,7 +67,8 @@ async function write(result, directory) {
     const page = (await readFile(path.join(HERE, "src", "index.html"), "utf8"))
         .replace("%script%", `${BASE}assets/${path.basename(script)}`)
         .replace("%styles%", `${BASE}assets/${path.basename(entry.cssBundle)}`);
-    await writeFile(path.join(directory, "index.html"), page);
+    await writeFile(path.join(directory, LICENCES), await licences(result.metafile.inputs));
+    await writeFile(path.join(directory, "index.html"), page); // last: a server reads all files anew when it changes
     return result.outputFiles.map((file) => [path.basename(file.path), file.contents]);
 }
 
@@ -68,7 +88,7 @@ async function read(directory) {
 }
 
 async function check() {
-    // Beside the output: names of chunks depend on how sources are reached from where they go.
+    // Elsewhere: a server may be running with the output.
     const other = await mkdtemp(path.join(tmpdir(), "ingot-console-"));
     try {
         await build(other);

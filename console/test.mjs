@@ -24,7 +24,6 @@ try {
         jsxImportSource: "preact",
         // What modules ask a browser for when they are loaded.
         banner: { js: 'globalThis.location = new URL("http://ingot.example.com/console/");' },
-        define: { "import.meta.url": '"http://ingot.example.com/console/assets/console.js"' },
         logLevel: "warning",
     });
     const built = (await readdir(made)).map((name) => path.join(made, name));

@@ -118,7 +118,7 @@ class ConsoleFiles:
         files = self._read()
         if not files:
             return _say(_NOT_BUILT)
-        if name not in files and (name.startswith(_ASSETS) or ".." in name or "\\" in name or "\0" in name):
+        if name not in files and name.startswith(_ASSETS):
             return _say(f"The web console has no such file. It begins at {PREFIX}.\n")
         return _send(files.get(name, files[_FIRST]), environ)
 
@@ -190,7 +190,7 @@ def _takes_gzip(given: str) -> bool:
 
 
 def _redirect() -> Reply:
-    """Return the way to the first page; it is relative, for proxies that serve the API below a path."""
+    """Return the way to the first page; it is relative: a proxy may have been asked for another host than this one."""
     return Reply(b"", 302, {**_SAFE, "Location": PREFIX[1:], "Cache-Control": "no-store", "Vary": "Accept"})
 
 

@@ -3,17 +3,19 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 
-import { isAuthenticated, readSession, session, sessionError } from "./api/session";
+import { hasChanged, isAuthenticated, readSession, session, sessionError, wasExpired } from "./api/session";
+import { Boundary } from "./components/boundary";
 import { KeysDialog } from "./components/keys";
 import { Empty, Problem } from "./components/loading";
 import { Toasts } from "./components/toasts";
 import { Layout } from "./layout";
-import { startFeed, stopFeed, whenRefused } from "./live/feed";
+import { useArrival } from "./components/arrival";
+import { startFeed, stopFeed, whenConnected, whenRefused } from "./live/feed";
 import { ConductorsPage } from "./pages/conductors";
 import { FleetPage } from "./pages/fleet";
 import { HomePage } from "./pages/home";
 import { InboxPage } from "./pages/inbox";
-import { LoginPage } from "./pages/login";
+import { LoginDialog, LoginPage } from "./pages/login";
 import { NodePage } from "./pages/node";
 import { PlansPage } from "./pages/plans";
 import { address, match, path } from "./router";
@@ -55,6 +57,7 @@ function findPage(): { title: string; content: JSX.Element } {
 export function App(): JSX.Element {
     useEffect(() => {
         whenRefused(() => void readSession());
+        whenConnected((isAgain) => isAgain && void readSession()); // another release, or another user in another tab
         void readSession();
     }, []);
     const isIn = isAuthenticated.value;
@@ -63,11 +66,18 @@ export function App(): JSX.Element {
         else stopFeed();
     }, [isIn]);
     const page = findPage();
-    const title = isIn ? page.title : "Login";
+    const title = isIn || wasExpired.value ? page.title : "Login";
+    useArrival(path.value);
     useEffect(() => {
         document.title = `${title} · Ingot`;
     }, [title]);
 
+    const isOver = hasChanged.value;
+    useEffect(() => {
+        if (isOver) location.reload();
+    }, [isOver]);
+
+    if (isOver) return <p class="loading">Loading…</p>;
     if (sessionError.value !== null && session.value === null) {
         return (
             <main class="login">
@@ -76,13 +86,18 @@ export function App(): JSX.Element {
         );
     }
     if (session.value === null) return <p class="loading">Loading…</p>;
-    if (!isIn) return <LoginPage />;
+    if (!isIn && !wasExpired.value) return <LoginPage />;
     return (
         <>
-            <Layout>{page.content}</Layout>
-            <VerbDialog />
+            <Layout>
+                <Boundary key={path.value}>{page.content}</Boundary>
+            </Layout>
+            <Boundary>
+                <VerbDialog />
+            </Boundary>
             <KeysDialog />
             <Toasts />
+            {!isIn && <LoginDialog />}
         </>
     );
 }

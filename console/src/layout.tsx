@@ -3,19 +3,30 @@
 import type { ComponentChildren, JSX } from "preact";
 
 import { logOut, session } from "./api/session";
+import { AboutDialog, showAbout } from "./components/about";
+import { Action, useReason } from "./components/action";
 import { Icon, type IconName } from "./components/icon";
 import { showKeys, useKeys } from "./components/keys";
 import { Menu, type MenuItem } from "./components/menu";
+import { toast } from "./components/toasts";
 import { ConnectionBanner, ConnectionSign } from "./live/connection";
 import { address, navigate, path } from "./router";
 import { setTheme, theme, THEMES, type Theme } from "./theme";
 
-const PLACES: [string, string, string][] = [
-    ["/", "Home", "h"],
-    ["/fleet", "Fleet", "f"],
-    ["/plans", "Plans", "p"],
-    ["/conductors", "Conductors", "c"],
-    ["/inbox", "Inbox", "i"],
+interface Place {
+    to: string;
+    text: string;
+    key: string;
+    /** What the user must be allowed to see there; none: the server shows what it may. */
+    rule?: string;
+}
+
+const PLACES: Place[] = [
+    { to: "/", text: "Home", key: "h" },
+    { to: "/fleet", text: "Fleet", key: "f" },
+    { to: "/plans", text: "Plans", key: "p" },
+    { to: "/conductors", text: "Conductors", key: "c", rule: "ingot:conductors:get" },
+    { to: "/inbox", text: "Inbox", key: "i", rule: "ingot:inbox:get" },
 ];
 
 const THEME_ICONS: Record<Theme, IconName> = { auto: "auto", light: "sun", dark: "moon" };
@@ -37,7 +48,10 @@ function isHere(place: string): boolean {
 }
 
 function userItems(): MenuItem[] {
-    const items: MenuItem[] = [{ text: "Keyboard", run: showKeys, key: "?" }];
+    const items: MenuItem[] = [
+        { text: "Keyboard", run: showKeys, key: "?" },
+        { text: "About", run: showAbout },
+    ];
     if (session.value?.strategy !== "noauth") items.push({ text: "Log out", run: () => void logOut() });
     return items;
 }
@@ -46,15 +60,39 @@ function nextTheme(): void {
     setTheme(THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] ?? "auto");
 }
 
+/** Shows a way to a page; one that the user may not see says why. */
+function PlaceLink({ place, refusal }: { place: Place; refusal: string | null }): JSX.Element {
+    if (refusal !== null) {
+        return (
+            <Action class="nav-refused" reason={refusal} run={() => undefined}>
+                {place.text}
+            </Action>
+        );
+    }
+    return (
+        <a href={address(place.to)} aria-current={isHere(place.to) ? "page" : undefined}>
+            {place.text}
+        </a>
+    );
+}
+
 /** Shows a page with its surroundings. */
 export function Layout({ children }: { children: ComponentChildren }): JSX.Element {
+    const reasonFor = useReason();
+    const refusalOf = ({ rule }: Place): string | null => (rule ? reasonFor(rule) : null);
+    const go = (place: Place): void => {
+        const refusal = refusalOf(place);
+        if (refusal === null) navigate(place.to);
+        else toast(refusal, "bad");
+    };
     useKeys("Everywhere", [
         { key: "/", text: "Search", run: focusSearch },
         { key: "?", text: "This list", run: showKeys },
-        ...PLACES.map(([to, text, key]) => ({ key: `g ${key}`, text: `Go to ${text}`, run: () => navigate(to) })),
+        ...PLACES.map((place) => ({ key: `g ${place.key}`, text: `Go to ${place.text}`, run: () => go(place) })),
     ]);
     const user = session.value?.user ?? (session.value?.strategy === "noauth" ? "no login" : "");
     const project = session.value?.project;
+    const name = project ? `${user} · ${project}` : user;
     return (
         <>
             <a class="skip" href="#main">
@@ -69,10 +107,8 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
                     Ingot
                 </a>
                 <nav class="nav" aria-label="Main">
-                    {PLACES.map(([to, text]) => (
-                        <a key={to} href={address(to)} aria-current={isHere(to) ? "page" : undefined}>
-                            {text}
-                        </a>
+                    {PLACES.map((place) => (
+                        <PlaceLink key={place.to} place={place} refusal={refusalOf(place)} />
                     ))}
                 </nav>
                 <div class="top-end">
@@ -82,11 +118,11 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
                     </button>
                     <Menu
                         class="button-plain"
-                        title={`User ${user}`}
+                        title={`User ${name}`}
                         label={
                             <>
                                 <Icon name="user" />
-                                <span class="user-name">{project ? `${user} · ${project}` : user}</span>
+                                <span class="user-name">{name}</span>
                             </>
                         }
                         items={userItems()}
@@ -97,6 +133,7 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
             <main id="main" class="page" tabIndex={-1}>
                 {children}
             </main>
+            <AboutDialog />
         </>
     );
 }

@@ -3,6 +3,7 @@
 import { render } from "preact";
 
 import { App } from "./app";
+import { Boundary } from "./components/boundary";
 import { startKeys } from "./components/keys";
 import { startRouter } from "./router";
 import "./styles/tokens.css";
@@ -22,4 +23,12 @@ import "./theme";
 startRouter();
 startKeys();
 const root = document.getElementById("console");
-if (root) render(<App />, root);
+root?.replaceChildren(); // what is said in case this script cannot be loaded
+if (root) {
+    render(
+        <Boundary>
+            <App />
+        </Boundary>,
+        root,
+    );
+}

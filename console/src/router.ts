@@ -35,13 +35,27 @@ function mayLeave(): boolean {
     return [...guards].every((ask) => ask());
 }
 
+/** The place of the entry in the history of this tab, by which the way back to it is known. */
+let place = 0;
+
+/** Whether the next entry is one that was come back to because the user stays. */
+let isRestoring = false;
+
+function placeOf(state: unknown): number | null {
+    const found = typeof state === "object" && state !== null && "place" in state ? state.place : null;
+    return typeof found === "number" ? found : null;
+}
+
 /** Show another page, or change the query of this one, unless the user stays. */
 export function navigate(to: string, { replace = false } = {}): void {
     const next = address(to);
     const staysHere = replace && new URL(next, location.href).pathname === location.pathname;
     if (!staysHere && !mayLeave()) return;
-    if (replace) history.replaceState(null, "", next);
-    else history.pushState(null, "", next);
+    if (replace) history.replaceState({ place }, "", next);
+    else {
+        place += 1;
+        history.pushState({ place }, "", next);
+    }
     const before = path.value;
     href.value = location.href;
     if (path.value !== before) scrollTo(0, 0);
@@ -65,18 +79,45 @@ export function match(pattern: string, given: string): Record<string, string> | 
     const found: Record<string, string> = {};
     for (const [at, name] of expected.entries()) {
         const value = parts[at] ?? "";
-        if (name.startsWith(":")) found[name.slice(1)] = decodeURIComponent(value);
+        if (name.startsWith(":")) found[name.slice(1)] = decode(value);
         else if (name !== value) return null;
     }
     return found;
 }
 
+/** Return a part of a path as it was before it was encoded; one that was typed, `100%`, may never have been. */
+function decode(text: string): string {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
+/** The browser has gone to another entry of its history; go back to where the user was if that is not to be left. */
+function follow({ state }: { state: unknown }): void {
+    const to = placeOf(state);
+    if (isRestoring) {
+        isRestoring = false;
+        return;
+    }
+    if (to === null) {
+        // An entry that was not made here: a link within the page (#main).
+        place += 1;
+        history.replaceState({ place }, "");
+    } else if (to !== place && !mayLeave()) {
+        isRestoring = true;
+        history.go(place - to);
+        return;
+    } else place = to;
+    href.value = location.href;
+}
+
 /** Follow links and the buttons of the browser. */
 export function startRouter(): void {
-    addEventListener("popstate", () => {
-        if (mayLeave()) href.value = location.href;
-        else history.pushState(null, "", href.value);
-    });
+    place = placeOf(history.state) ?? 0;
+    history.replaceState({ ...(history.state as object | null), place }, "");
+    addEventListener("popstate", follow);
     document.addEventListener("click", (event) => {
         if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
         const link = event.target instanceof Element ? event.target.closest("a") : null;

@@ -2,11 +2,20 @@
 
 const PREFIX = "ingot.";
 
-/** Return what was stored under a name, or `otherwise` if nothing was or the browser refuses. */
-export function load<T>(name: string, otherwise: T): T {
+function isAlike(value: unknown, other: unknown): boolean {
+    return typeof value === typeof other && Array.isArray(value) === Array.isArray(other) && value !== null;
+}
+
+/**
+ * Return what was stored under a name, or `otherwise` if nothing was, if the browser refuses, or if it is damaged.
+ *
+ * @param fits whether a value is as it must be; none: it must be of the type of `otherwise`.
+ */
+export function load<T>(name: string, otherwise: T, fits?: (value: unknown) => boolean): T {
     try {
         const text = localStorage.getItem(PREFIX + name);
-        return text === null ? otherwise : (JSON.parse(text) as T);
+        const value: unknown = text === null ? otherwise : JSON.parse(text);
+        return (fits ? fits(value) : isAlike(value, otherwise)) ? (value as T) : otherwise;
     } catch {
         return otherwise;
     }

@@ -8,7 +8,7 @@ export type Theme = "auto" | "light" | "dark";
 
 export const THEMES: Theme[] = ["auto", "light", "dark"];
 
-export const theme = signal<Theme>(load<Theme>("theme", "auto"));
+export const theme = signal<Theme>(load("theme", "auto", (value): value is Theme => THEMES.some((one) => one === value)));
 
 effect(() => {
     document.documentElement.dataset["theme"] = theme.value;

@@ -26,7 +26,7 @@ const ENTRY: Entry = {
 test("a heartbeat grows older by the clock, until only an event would tell of a silence", () => {
     const alive = { alive: true, heartbeat_age: 2 };
     equal(describeHeartbeat(alive, 10, true), "12 s ago");
-    equal(describeHeartbeat(alive, 600, true), "on time");
+    equal(describeHeartbeat(alive, 600, true), "on time, 2 s old when it was read");
     equal(describeHeartbeat(alive, 600, false), "10 min 2 s ago");
     equal(describeHeartbeat({ alive: false, heartbeat_age: 60 }, 600, true), "11 min ago");
 });

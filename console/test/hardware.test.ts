@@ -2,6 +2,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 
 import { describeEnd, describeLldp, findMismatch, listPortless, mapCards, vifOf, type Port } from "../src/node/cables";
+import { formatDisk, formatMemory } from "../src/components/sizes";
 import {
     brief,
     countOf,
@@ -11,8 +12,6 @@ import {
     describeLimits,
     describeReading,
     describeSystem,
-    formatDisk,
-    formatMemory,
     groupSensors,
     kindOf,
     type Sensor,

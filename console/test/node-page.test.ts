@@ -5,7 +5,8 @@ import { parseTime } from "../src/components/spans";
 import { drawBars, groupAttempts, isLate, spellState, spellUsual } from "../src/node/bars";
 import { findPath, spellStanding } from "../src/node/path";
 import type { TimelineStep } from "../src/node/types";
-import { formatSize, spellAction, spellFlow, spellOrigin } from "../src/node/words";
+import { formatSize } from "../src/components/sizes";
+import { spellAction, spellFlow, spellOrigin } from "../src/node/words";
 
 const BEGIN = parseTime("2026-03-01T08:00:00+00:00");
 
@@ -168,7 +169,7 @@ test("states, flows, origins and sizes have words", () => {
     equal(spellFlow("another"), "another");
     equal(spellOrigin("template CUSTOM_RAID"), spellOrigin("template"));
     equal(spellOrigin("elsewhere"), "elsewhere");
-    deepEqual([0, 999, 1500, 2_340_000, 123_456_789].map(formatSize), ["0 B", "999 B", "1.5 kB", "2.3 MB", "123 MB"]);
+    deepEqual([0, 999, 1500, 2_340_000, 123_456_789].map(formatSize), ["0 B", "999 B", "1.5 kB", "2.34 MB", "123 MB"]);
 });
 
 test("a request is its rule, with its verb or the first of its fields", () => {

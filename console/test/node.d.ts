@@ -1,5 +1,5 @@
 declare module "node:test" {
-    export function test(name: string, run: () => void): void;
+    export function test(name: string, run: () => void | Promise<void>): void;
 }
 
 declare module "node:assert/strict" {

@@ -1,6 +1,7 @@
 /** Requests to the API, and its errors in the server's own words. */
 
-import { PREFIX } from "../paths";
+import { isObject } from "../components/values";
+import { noteServerTime } from "../live/clock";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -45,9 +46,11 @@ interface Options {
     signal?: AbortSignal;
     /** Whether a refused login is the caller's to show. */
     asksForLogin?: boolean;
-    /** What the answer is: JSON unless this says text. */
-    as?: "json" | "text";
+    /** Milliseconds after which the whole answer must be there. */
+    limit?: number;
 }
+
+const LIMIT_MS = 75_000; // longer than the API waits for a conductor (60 s), so that its own words come first
 
 /**
  * Send a request; `path` begins with /v1 or /ingot/v1.
@@ -55,37 +58,49 @@ interface Options {
  * @throws ApiError with what the server says.
  */
 export async function request<T>(method: Method, path: string, options: Options = {}): Promise<T> {
-    const answer = await send(method, path, options);
-    if (answer.ok) {
+    return exchange(method, path, options, async (answer) => {
         const text = await answer.text();
-        if (options.as === "text") return text as T;
         return (text ? JSON.parse(text) : null) as T;
-    }
-    const error = new ApiError(
-        readMessage(await answer.text(), answer),
-        answer.status,
-        answer.headers.get("OpenStack-Request-Id"),
-    );
-    if (answer.status === 401 && !options.asksForLogin) refused();
-    throw error;
+    });
 }
 
-async function send(method: Method, path: string, options: Options): Promise<Response> {
-    const sent = { ...headers(), ...(options.body === undefined ? {} : { "Content-Type": "application/json" }) };
-    const body = options.body === undefined ? null : JSON.stringify(options.body);
+/**
+ * Send a request whose answer is no JSON; `read` gets it.
+ *
+ * @throws ApiError with what the server says.
+ */
+export async function exchange<T>(
+    method: Method,
+    path: string,
+    options: Options,
+    read: (answer: Response) => Promise<T>,
+): Promise<T> {
+    const { limit = LIMIT_MS, signal } = options;
+    const end = AbortSignal.timeout(limit);
     try {
-        return await fetch(PREFIX + path, {
-            method,
-            headers: sent,
-            body,
-            credentials: "same-origin",
-            cache: "no-store",
-            ...(options.signal ? { signal: options.signal } : {}),
-        });
+        const answer = await send(method, path, options, signal ? AbortSignal.any([signal, end]) : end);
+        if (answer.ok) return await read(answer);
+        const message = readMessage(await answer.text(), answer);
+        if (answer.status === 401 && !options.asksForLogin) refused();
+        throw new ApiError(message, answer.status, answer.headers.get("OpenStack-Request-Id"));
     } catch (error) {
-        if (error instanceof DOMException && error.name === "AbortError") throw error;
+        if (error instanceof ApiError || signal?.aborted || error instanceof SyntaxError) throw error;
+        if (end.aborted) throw new ApiError(describeSilence(method, limit), 0);
         throw new ApiError("The server cannot be reached.", 0);
     }
+}
+
+function describeSilence(method: Method, limit: number): string {
+    const words = `The server has not answered within ${limit / 1000} seconds.`;
+    return method === "GET" ? words : `${words} What was requested may have been done all the same.`;
+}
+
+async function send(method: Method, path: string, options: Options, signal: AbortSignal): Promise<Response> {
+    const sent = { ...headers(), ...(options.body === undefined ? {} : { "Content-Type": "application/json" }) };
+    const body = options.body === undefined ? null : JSON.stringify(options.body);
+    const answer = await fetch(path, { method, headers: sent, body, credentials: "same-origin", cache: "no-store", signal });
+    noteServerTime(answer.headers.get("Date"));
+    return answer;
 }
 
 /** Return the message of an answer that is an error: its JSON has another JSON inside, for the clients of this API. */
@@ -104,10 +119,6 @@ export function readMessage(text: string, answer: Response): string {
         // A proxy answers in words of its own.
     }
     return `The server answered ${answer.status} ${answer.statusText}`.trimEnd() + ".";
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-    return typeof value === "object" && value !== null;
 }
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>

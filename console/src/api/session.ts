@@ -3,15 +3,15 @@
 import { computed, signal } from "@preact/signals";
 
 import { ApiError, configure, explain, request } from "./client";
-import { forgetPermissions } from "./permissions";
+import { renewPermissions } from "./permissions";
 
 export interface Session {
     strategy: "noauth" | "http_basic" | "keystone";
     authenticated: boolean;
     user: string | null;
     project: string | null;
-    expires_at: string | null;
     version: string;
+    /** Of the server. */
     release: string;
 }
 
@@ -35,13 +35,33 @@ export const wasExpired = signal(false);
 
 export const isAuthenticated = computed(() => session.value?.authenticated ?? false);
 
+/** Whether another user has logged in than the one whose pages are shown: all that was read and typed is dropped. */
+export const hasChanged = signal(false);
+
+/** Whether the server was upgraded since this page was loaded. */
+export const isUpgraded = signal(false);
+
+/** Who has used this page, and the release of the server that it came from. */
+let [shownTo, release]: [string | null, string | null] = [null, null];
+
 function set(found: Session): void {
     configure({ version: found.version });
+    const [user, before] = [JSON.stringify([found.user, found.project]), session.peek()];
+    if (found.authenticated) {
+        if (shownTo !== null && shownTo !== user) {
+            hasChanged.value = true;
+            return;
+        }
+        shownTo = user;
+    } else if (before?.authenticated) wasExpired.value = true;
+    release ??= found.release;
+    isUpgraded.value = found.release !== release;
     session.value = found;
     sessionError.value = null;
+    if (found.authenticated) wasExpired.value = false; // last: without both there would be no page for a moment
 }
 
-/** Read the session; without one the page of the login is shown. */
+/** Read the session; without one a login is shown. */
 export async function readSession(): Promise<void> {
     try {
         set(await request<Session>("GET", PATH, { asksForLogin: true }));
@@ -57,9 +77,8 @@ export async function readSession(): Promise<void> {
  */
 export async function logIn(credentials: Credentials): Promise<void> {
     const begun = await request<Session>("POST", PATH, { body: credentials, asksForLogin: true });
-    forgetPermissions();
+    renewPermissions();
     set(begun);
-    wasExpired.value = false;
 }
 
 /** End the session here and on the server. */
@@ -74,9 +93,9 @@ export async function logOut(): Promise<void> {
 
 configure({
     refused: () => {
-        if (session.value?.authenticated) {
+        if (session.peek()?.authenticated) {
             wasExpired.value = true;
-            session.value = { ...session.value, authenticated: false };
+            session.value = { ...(session.peek() as Session), authenticated: false };
         }
     },
 });

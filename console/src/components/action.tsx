@@ -12,18 +12,20 @@ interface ActionProps {
     /** What a screen reader says instead of the content. */
     label?: string;
     class?: string;
+    /** What it does, where its words do not say all. */
+    about?: string;
     children: ComponentChildren;
 }
 
 /** Shows a button; one that cannot be used stays reachable, so that its reason is. */
-export function Action({ reason, run, label, class: name = "button", children }: ActionProps): JSX.Element {
+export function Action({ reason, run, label, class: name = "button", about, children }: ActionProps): JSX.Element {
     return (
         <button
             type="button"
             class={name}
             aria-disabled={reason !== null}
             aria-label={label}
-            title={reason ?? undefined}
+            title={reason ?? about}
             onClick={() => (reason === null ? run() : toast(reason, "bad"))}
         >
             {children}
@@ -31,9 +33,9 @@ export function Action({ reason, run, label, class: name = "button", children }:
     );
 }
 
-/** Return why the user may not do what a rule of policy is for; null: it is allowed. */
-export function useReason(): (rule: string) => string | null {
-    const allows = usePermission();
+/** Return why the user may not do what a rule of policy is for, with a node if one is named; null: it is allowed. */
+export function useReason(node: string | null = null): (rule: string) => string | null {
+    const allows = usePermission(node);
     return (rule) => {
         const { allowed, reason } = allows(rule);
         return allowed ? null : (reason ?? "Your roles do not allow this.");

@@ -102,7 +102,18 @@ export function CommandFold({ command }: { command: () => Command | null }): JSX
 export function CommandButton({ command }: { command: Command }): JSX.Element {
     const [open, setOpen] = useState(false);
     const box = useRef<HTMLDetailsElement>(null);
-    useLayoutEffect(() => (open ? keepInView(box.current?.querySelector<HTMLElement>(".command")) : undefined), [open]);
+    useLayoutEffect(() => {
+        if (!open) return undefined;
+        const end = keepInView(box.current?.querySelector<HTMLElement>(".command"));
+        const close = (event: Event): void => {
+            if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false);
+        };
+        document.addEventListener("pointerdown", close);
+        return () => {
+            end();
+            document.removeEventListener("pointerdown", close);
+        };
+    }, [open]); // it lies above the page, which is not to stay hidden
     const shut = (event: KeyboardEvent): void => {
         if (event.key !== "Escape" || !open) return;
         setOpen(false);
@@ -114,6 +125,9 @@ export function CommandButton({ command }: { command: Command }): JSX.Element {
             ref={box}
             class="command-button"
             open={open}
+            onFocusOut={(event) => {
+                if (event.relatedTarget instanceof Node && !box.current?.contains(event.relatedTarget)) setOpen(false);
+            }}
             onToggle={(event) => setOpen(event.currentTarget.open)}
             onKeyDown={shut}
         >

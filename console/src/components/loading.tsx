@@ -5,15 +5,21 @@ import type { ComponentChildren, JSX } from "preact";
 import type { Resource } from "../live/resource";
 import { Icon } from "./icon";
 
+interface ProblemProps {
+    text: string;
+    retry?: () => void;
+    retryText?: string;
+}
+
 /** Shows an error in the server's words, and the way to try again. */
-export function Problem({ text, retry }: { text: string; retry?: () => void }): JSX.Element {
+export function Problem({ text, retry, retryText = "Try again" }: ProblemProps): JSX.Element {
     return (
         <div class="problem" role="alert">
             <Icon name="alert" />
             <span>{text}</span>
             {retry && (
                 <button type="button" class="button" onClick={retry}>
-                    Try again
+                    {retryText}
                 </button>
             )}
         </div>

@@ -41,13 +41,14 @@ export function Time({ at, both = false }: TimeProps): JSX.Element | null {
     );
 }
 
-/** Shows how long something has been going on. */
-export function Elapsed({ since }: { since: string }): JSX.Element {
+/** Shows how long something has been going on, and since when: beside it, or only in the title. */
+export function Elapsed({ since, both = false }: { since: string; both?: boolean }): JSX.Element {
     const now = useNow();
     const time = parseTime(since);
     return (
         <time dateTime={since} title={`since ${COMPLETE.format(time)}`} class="time">
             {formatDuration(Math.round((now - time) / 1000))}
+            {both && <span class="time-absolute"> since {formatAbsolute(time, now)}</span>}
         </time>
     );
 }

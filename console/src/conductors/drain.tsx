@@ -78,7 +78,7 @@ function Preview({ of: found }: { of: Leaving }): JSX.Element {
             )}
             {found.orphans > 0 && (
                 <Problem
-                    text={`No other conductor serves ${counted(found.orphans, "node")}: none of their driver and conductor group is left. Nothing can be done with them until one starts.`}
+                    text={`No conductor would serve ${counted(found.orphans, "node")}: no other conductor has their driver and group. Nothing can be done with them until one starts.`}
                 />
             )}
             {found.busy > 0 && (

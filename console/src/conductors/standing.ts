@@ -39,7 +39,7 @@ export interface Leaving {
     busy: number;
 }
 
-const TRUSTED_S = 30; // after an answer: later only an event tells that a conductor has fallen silent
+const TRUSTED_S = 30; // after an answer: later only an event says that a conductor has fallen silent
 
 /** Return how a conductor's state is to be taken. */
 export function toneOfStanding({ alive, draining, state }: Pick<Standing, "alive" | "draining" | "state">): Tone {
@@ -54,7 +54,9 @@ export function toneOfStanding({ alive, draining, state }: Pick<Standing, "alive
  * @param connected whether events come: one would tell of a silence.
  */
 export function describeHeartbeat(one: Pick<Standing, "alive" | "heartbeat_age">, read: number, connected: boolean): string {
-    if (one.alive && connected && read > TRUSTED_S) return "on time";
+    if (one.alive && connected && read > TRUSTED_S) {
+        return `on time, ${formatDuration(Math.round(one.heartbeat_age))} old when it was read`;
+    }
     return `${formatDuration(Math.round(one.heartbeat_age + Math.max(0, read)))} ago`;
 }
 

@@ -4,24 +4,46 @@ import type { JSX } from "preact";
 
 import { Icon } from "../components/icon";
 import { formatAbsolute, formatDuration } from "../components/time";
-import { useNow } from "./clock";
-import { feedError, feedState, heardAt, retryAt, retryNow } from "./feed";
+import { isUpgraded } from "../api/session";
+import { useBrowserNow } from "./clock";
+import { feedError, feedState, heardAt, readAgain, retryAt, retryNow, type FeedState } from "./feed";
 
-/** Shows whether the console is connected. */
+const TEXTS: Record<FeedState, string> = {
+    connecting: "Connecting",
+    connected: "Live",
+    lost: "Connection lost",
+    refused: "Not live",
+    paused: "Paused",
+};
+
+/** Shows whether the console is connected; who may not follow events reads again when that is needed. */
 export function ConnectionSign(): JSX.Element {
     const state = feedState.value;
-    const text = { connecting: "Connecting", connected: "Live", lost: "Connection lost" }[state];
     return (
-        <span class={`connection connection-${state}`} role="status">
-            <Icon name={state === "lost" ? "alert" : "dot"} />
-            <span class="connection-text">{text}</span>
-        </span>
+        <>
+            <span
+                class={`connection connection-${state}`}
+                role="status"
+                title={state === "refused" ? (feedError.value ?? undefined) : undefined}
+            >
+                <Icon name={state === "lost" ? "alert" : state === "refused" || state === "paused" ? "pause" : "dot"} />
+                <span class="connection-text">{TEXTS[state]}</span>
+                {state === "refused" && (
+                    <span class="visually-hidden">: pages do not change when something happens. {feedError.value}</span>
+                )}
+            </span>
+            {state === "refused" && (
+                <button type="button" class="button button-small" onClick={readAgain}>
+                    <Icon name="refresh" /> Read again
+                </button>
+            )}
+        </>
     );
 }
 
-/** Shows above the page since when it may be stale, while the connection is lost. */
+/** Shows above the page since when it may be stale, while the connection is lost, and that the console is an old one. */
 export function ConnectionBanner(): JSX.Element | null {
-    if (feedState.value !== "lost") return null;
+    if (feedState.value !== "lost") return isUpgraded.value ? <Upgraded /> : null;
     return (
         <aside class="banner" aria-label="Connection">
             <Icon name="alert" />
@@ -34,8 +56,20 @@ export function ConnectionBanner(): JSX.Element | null {
     );
 }
 
+function Upgraded(): JSX.Element {
+    return (
+        <aside class="banner banner-quiet" aria-label="Upgrade">
+            <Icon name="refresh" />
+            <span role="status">The console was upgraded: reload it when you have saved what you are writing.</span>
+            <button type="button" class="button" onClick={() => location.reload()}>
+                Reload
+            </button>
+        </aside>
+    );
+}
+
 function Stale({ since }: { since: number }): JSX.Element {
-    const now = useNow();
+    const now = useBrowserNow();
     return (
         <>
             What is shown may be stale since {formatAbsolute(since, now)} ({formatDuration(Math.round((now - since) / 1000))}).
@@ -44,7 +78,7 @@ function Stale({ since }: { since: number }): JSX.Element {
 }
 
 function Retry(): JSX.Element {
-    const now = useNow();
+    const now = useBrowserNow();
     const seconds = retryAt.value === null ? 0 : Math.max(0, Math.ceil((retryAt.value - now) / 1000));
     return (
         <button type="button" class="button" onClick={retryNow}>

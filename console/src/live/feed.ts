@@ -1,22 +1,30 @@
-/** The feed of events: one stream for the whole console, resumed where it broke off. Nothing is polled. */
+/**
+ * The feed of events: one stream for the whole console, resumed where it broke off. Nothing is polled.
+ *
+ * A browser opens only six connections to a server at once, and each stream keeps one: tabs that are hidden give
+ * theirs back, so that any number of tabs may be open.
+ */
 
 import { signal } from "@preact/signals";
 
 import { headers, readMessage } from "../api/client";
-import { PREFIX } from "../paths";
 import { Parser } from "./parser";
+
+type OfNode = "provision" | "power" | "step" | "maintenance" | "boot" | "lock" | "node";
+type Kind = OfNode | "conductor" | "inbox" | "plan" | "missed";
 
 /** What happened to a node, a conductor, the inbox or a plan. `missed` says that events are lost and everything is to be read anew. */
 export interface IngotEvent {
     id: number;
-    kind: "provision" | "power" | "step" | "maintenance" | "boot" | "lock" | "conductor" | "inbox" | "plan" | "missed";
+    kind: Kind;
     at: string;
     node_uuid: string | null;
     node_name: string | null;
     [field: string]: unknown;
 }
 
-export type FeedState = "connecting" | "connected" | "lost";
+/** `refused`: the user may not follow events. `paused`: the tab is hidden. */
+export type FeedState = "connecting" | "connected" | "lost" | "refused" | "paused";
 
 export const feedState = signal<FeedState>("connecting");
 
@@ -29,20 +37,32 @@ export const retryAt = signal<number | null>(null);
 /** Why the last stream ended or was refused. */
 export const feedError = signal<string | null>(null);
 
-const SILENCE_MS = 45_000; // three heartbeats of the server's default
+const HEARTBEAT_MS = 15_000; // the server's default
+const LONGEST_SILENCE_MS = 3 * HEARTBEAT_MS;
+const DOUBTFUL_SILENCE_MS = 2 * HEARTBEAT_MS; // when the user comes back to the page
+const CHECK_MS = 5000;
+const HIDDEN_MS = 20_000; // short enough for a sixth tab, long enough for a look at another one
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+
+const RENEWED = "renewed";
+
+/** How a stream has ended; `renewed`: it was ended here, because it was silent. */
+type Ended = "regularly" | "broken" | "refused" | typeof RENEWED;
 
 type Listener = (event: IngotEvent) => void;
 
 const listeners = new Set<Listener>();
-const onConnect = new Set<() => void>();
+const onConnect = new Set<(isAgain: boolean) => void>();
 
 let lastId: string | null = null;
 let pause = FIRST_PAUSE_MS;
 let wake: (() => void) | null = null;
 let current: AbortController | null = null;
 let running = false;
+let wasConnected = false;
+let isPaused = false;
+let hiding: ReturnType<typeof setTimeout> | undefined;
 
 /** Call a function with each event; the result ends that. */
 export function subscribe(listener: Listener): () => void {
@@ -50,8 +70,13 @@ export function subscribe(listener: Listener): () => void {
     return () => listeners.delete(listener);
 }
 
-/** Call a function whenever the stream stands, the first time and after a loss; the result ends that. */
-export function whenConnected(run: () => void): () => void {
+/**
+ * Call a function whenever the stream stands, the first time and after a loss, and when the user reads everything again;
+ * the result ends that.
+ *
+ * @param run gets whether requests may have been lost: this is not the first time.
+ */
+export function whenConnected(run: (isAgain: boolean) => void): () => void {
     onConnect.add(run);
     return () => onConnect.delete(run);
 }
@@ -60,18 +85,22 @@ export function whenConnected(run: () => void): () => void {
 export function startFeed(): void {
     if (running) return;
     running = true;
-    addEventListener("online", retryNow);
+    addEventListener("online", wakeUp);
+    addEventListener("focus", wakeUp);
     addEventListener("offline", abortCurrent);
-    document.addEventListener("visibilitychange", retryWhenVisible);
+    document.addEventListener("visibilitychange", heedVisibility);
+    heedVisibility();
     void run();
 }
 
 /** Stop following events: the session has ended. */
 export function stopFeed(): void {
     running = false;
-    removeEventListener("online", retryNow);
+    removeEventListener("online", wakeUp);
+    removeEventListener("focus", wakeUp);
     removeEventListener("offline", abortCurrent);
-    document.removeEventListener("visibilitychange", retryWhenVisible);
+    document.removeEventListener("visibilitychange", heedVisibility);
+    clearTimeout(hiding);
     abortCurrent();
     retryNow();
 }
@@ -81,19 +110,58 @@ export function retryNow(): void {
     wake?.();
 }
 
+/** Read everything on the page again, for users to whom no event says when; perhaps they may follow events by now. */
+export function readAgain(): void {
+    retryNow();
+    for (const run of onConnect) run(true);
+}
+
 function abortCurrent(): void {
     current?.abort();
 }
 
-function retryWhenVisible(): void {
-    if (document.visibilityState === "visible") retryNow();
+/** The user is back, perhaps after the computer has slept: a stream that is silent may be a dead one. */
+function wakeUp(): void {
+    const isSilent = heardAt.peek() !== null && Date.now() - (heardAt.peek() ?? 0) > DOUBTFUL_SILENCE_MS;
+    if (isSilent && feedState.peek() === "connected") {
+        feedState.value = "connecting";
+        current?.abort(RENEWED);
+    }
+    if (feedState.peek() !== "refused") retryNow();
+}
+
+function heedVisibility(): void {
+    clearTimeout(hiding);
+    if (document.visibilityState !== "hidden") {
+        isPaused = false;
+        wakeUp();
+        return;
+    }
+    hiding = setTimeout(() => {
+        if (feedState.peek() === "refused") return;
+        isPaused = true;
+        feedState.value = "paused";
+        abortCurrent();
+        retryNow();
+    }, HIDDEN_MS);
 }
 
 async function run(): Promise<void> {
+    feedState.value = "connecting";
     while (running) {
+        if (isPaused) {
+            await sleep(null);
+            continue;
+        }
+        if (feedState.peek() === "paused") feedState.value = "connecting";
         const ended = await follow();
         if (!running) return;
-        if (ended === "regularly") continue; // the server ends each stream after a while
+        if (ended === "regularly" || ended === RENEWED || isPaused) continue; // the server ends each stream after a while
+        if (ended === "refused") {
+            feedState.value = "refused";
+            await sleep(null); // until the session ends: a new login may allow it
+            continue;
+        }
         feedState.value = "lost";
         retryAt.value = Date.now() + pause;
         await sleep(pause * (0.75 + Math.random() / 2));
@@ -102,9 +170,10 @@ async function run(): Promise<void> {
     }
 }
 
-function sleep(milliseconds: number): Promise<void> {
+/** @param milliseconds null: until something wakes it. */
+function sleep(milliseconds: number | null): Promise<void> {
     return new Promise((resolve) => {
-        const timer = setTimeout(resolve, milliseconds);
+        const timer = milliseconds === null ? undefined : setTimeout(resolve, milliseconds);
         wake = () => {
             clearTimeout(timer);
             resolve();
@@ -112,13 +181,15 @@ function sleep(milliseconds: number): Promise<void> {
     });
 }
 
-async function follow(): Promise<"regularly" | "broken"> {
+async function follow(): Promise<Ended> {
     const controller = new AbortController();
     current = controller;
-    let silence = setTimeout(() => controller.abort(), SILENCE_MS);
     const began = Date.now();
+    let heard = began;
+    // By the clock: timers stand still while a computer sleeps.
+    const watch = setInterval(() => Date.now() - heard > LONGEST_SILENCE_MS && controller.abort(), CHECK_MS);
     try {
-        const answer = await fetch(`${PREFIX}/ingot/v1/events`, {
+        const answer = await fetch("/ingot/v1/events", {
             headers: { ...headers(), Accept: "text/event-stream", ...(lastId ? { "Last-Event-ID": lastId } : {}) },
             credentials: "same-origin",
             cache: "no-store",
@@ -130,26 +201,25 @@ async function follow(): Promise<"regularly" | "broken"> {
         for (;;) {
             const { done, value } = await reader.read();
             if (done) break;
-            clearTimeout(silence);
-            silence = setTimeout(() => controller.abort(), SILENCE_MS);
-            heardAt.value = Date.now();
+            heardAt.value = heard = Date.now();
             if (feedState.value !== "connected") connect();
             parser.take(value);
         }
         return Date.now() - began > FIRST_PAUSE_MS * 4 ? "regularly" : "broken";
     } catch {
+        if (controller.signal.reason === RENEWED) return RENEWED;
         feedError.value = "The connection to the server is lost.";
         return "broken";
     } finally {
-        clearTimeout(silence);
+        clearInterval(watch);
         controller.abort();
     }
 }
 
-async function refuse(answer: Response): Promise<"broken"> {
+async function refuse(answer: Response): Promise<Ended> {
     feedError.value = readMessage(await answer.text(), answer);
     if (answer.status === 401) sessionEnded();
-    return "broken";
+    return answer.status === 403 ? "refused" : "broken";
 }
 
 let sessionEnded: () => void = () => undefined;
@@ -163,7 +233,9 @@ function connect(): void {
     feedState.value = "connected";
     feedError.value = null;
     pause = FIRST_PAUSE_MS;
-    for (const run of onConnect) run();
+    const isAgain = wasConnected;
+    wasConnected = true;
+    for (const run of onConnect) run(isAgain);
 }
 
 function dispatch(kind: string, id: string | null, data: string): void {

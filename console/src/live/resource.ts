@@ -1,7 +1,7 @@
 /** Answers of the API that stay current: read once, and again when an event concerns them. */
 
 import { signal, type ReadonlySignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 
 import { ApiError, get } from "../api/client";
 import { subscribe, whenConnected, type IngotEvent } from "./feed";
@@ -32,14 +32,16 @@ export class Reader<T> implements Resource<T> {
     private again = Infinity; // the gap after the request that is under way
 
     constructor(
-        private readonly path: string,
+        readonly path: string,
         private readonly concerns: (event: IngotEvent) => boolean,
         private readonly gap: Gap = GAP_MS,
+        /** Where it is read once it is known, if that is another path: a name may change. */
+        private readonly pathOf: (known: T) => string = () => this.path,
     ) {}
 
     start(): void {
         this.ends.push(subscribe(this.take));
-        this.ends.push(whenConnected(this.reload));
+        this.ends.push(whenConnected((isAgain) => (isAgain ? this.renew() : this.reload())));
         this.reload();
     }
 
@@ -55,6 +57,12 @@ export class Reader<T> implements Resource<T> {
     }
 
     readonly reload = (): void => this.readAfter(typeof this.gap === "number" ? this.gap : GAP_MS);
+
+    /** Read it now: a request from before the connection was lost may never be answered. */
+    private renew(): void {
+        this.clearTimer();
+        void this.read();
+    }
 
     private readAfter(gap: number): void {
         if (this.controller) {
@@ -80,19 +88,23 @@ export class Reader<T> implements Resource<T> {
 
     private async read(): Promise<void> {
         const controller = new AbortController();
-        this.dueAt = Infinity;
+        this.controller?.abort();
+        this.again = this.dueAt = Infinity;
         this.controller = controller;
         this.began = Date.now();
         this.loading.value = true;
         try {
-            this.data.value = await get<T>(this.path, controller.signal);
+            const known = this.data.peek();
+            this.data.value = await get<T>(known === null ? this.path : this.pathOf(known), controller.signal);
             this.error.value = null;
         } catch (error) {
             if (controller.signal.aborted) return;
             this.error.value = error instanceof ApiError ? error : new ApiError(String(error), 0);
         } finally {
-            this.loading.value = false;
-            this.controller = null;
+            if (this.controller === controller) {
+                this.loading.value = false;
+                this.controller = null;
+            }
         }
         const gap = this.again;
         this.again = Infinity;
@@ -107,20 +119,35 @@ const EMPTY: Resource<never> = {
     reload: () => undefined,
 };
 
+/** Return whether two paths ask for the same list, of which one may be longer. */
+export function isSameList(one: string, other: string): boolean {
+    const [first = "", second = ""] = [one, other].map((path) => path.replace(/([?&])limit=\d+/, "$1"));
+    return first === second;
+}
+
 /**
  * Return an answer of the API that is read again when an event concerns it.
  *
- * @param path null: nothing is read.
+ * @param path null: nothing is read. While a list becomes longer (`limit`), the shorter one stays.
  * @param concerns whether an event may change the answer.
  * @param gap milliseconds between two requests, where an answer costs the server more than most; other events may be
  *     more urgent.
+ * @param pathOf where an answer that is known is read again, if not at `path`.
  */
 export function useLive<T>(
     path: string | null,
     concerns: (event: IngotEvent) => boolean = () => true,
     gap: Gap = GAP_MS,
+    pathOf?: (known: T) => string,
 ): Resource<T> {
-    const reader = useMemo(() => (path === null ? null : new Reader<T>(path, concerns, gap)), [path]);
+    const before = useRef<Reader<T> | null>(null);
+    const reader = useMemo(() => {
+        if (path === null) return null;
+        const made = new Reader<T>(path, concerns, gap, pathOf);
+        if (before.current && isSameList(before.current.path, path)) made.data.value = before.current.data.peek();
+        return made;
+    }, [path]);
+    before.current = reader;
     useEffect(() => {
         reader?.start();
         return () => reader?.stop();

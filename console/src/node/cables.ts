@@ -1,6 +1,7 @@
 /** Where the ports of a machine lead: what is recorded of the other end of a cable, and what the switch itself says. */
 
-import { brief, objectOf, objectsIn, textOf, type Fact, type Json } from "./parts";
+import type { Json } from "../components/values";
+import { brief, objectOf, objectsIn, textOf, type Fact } from "./parts";
 
 export interface Port {
     uuid: string;

@@ -3,15 +3,16 @@
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 
-import { explain, put, request } from "../api/client";
-import { usePermission } from "../api/permissions";
+import { explain, put } from "../api/client";
+import { Action, useReason } from "../components/action";
 import { CommandButton } from "../components/command";
 import { Dialog } from "../components/dialog";
+import { download } from "../components/download";
 import { Icon } from "../components/icon";
 import { Empty, Loaded, Problem } from "../components/loading";
 import { Elapsed, formatDuration } from "../components/time";
 import { toast, toastError } from "../components/toasts";
-import { useNow } from "../live/clock";
+import { useBrowserNow } from "../live/clock";
 import { whenConnected } from "../live/feed";
 import { ofNode, useLive } from "../live/resource";
 import { part } from "../paths";
@@ -29,13 +30,12 @@ type Present = Timeline & { explanation: Explanation | null };
 const READ = "ingot:node:console:read";
 const WRITE = "ingot:node:console:write";
 const SWITCH = "baremetal:node:set_console_state";
-const REFUSED = "Your roles do not allow this.";
 const SPOKEN = "console.spoken";
 
 /** Shows the serial console of a node. */
 export function ConsoleTab({ node }: { node: ConsoleNode }): JSX.Element {
-    const permission = usePermission(node.uuid)(READ);
-    if (!permission.allowed) return <Empty>{permission.reason ?? REFUSED}</Empty>;
+    const reason = useReason(node.uuid)(READ);
+    if (reason !== null) return <Empty>{reason}</Empty>;
     if (node.console_interface === "no-console") {
         return (
             <Empty>
@@ -63,7 +63,9 @@ function useConsole(node: ConsoleNode, leave: () => void, describedBy: string) {
     useEffect(() => {
         let stopped = false;
         const start = async (): Promise<void> => {
-            const { SerialScreen } = await import("./terminal");
+            const { SerialScreen } = await import("./terminal").catch(() => {
+                throw new Error("The terminal could not be loaded. If the console was upgraded, reload the page.");
+            });
             if (stopped || !host.current) return;
             const label = `Serial console of ${node.name ?? node.uuid}`;
             shown.current = new SerialScreen(host.current, { label, describedBy, type: line.type, leave });
@@ -71,7 +73,7 @@ function useConsole(node: ConsoleNode, leave: () => void, describedBy: string) {
             line.open("read");
         };
         start().catch((error: unknown) => setFailure(explain(error)));
-        const end = whenConnected(() => line.phase.peek() === "lost" && line.retryAt.peek() !== null && line.retry());
+        const end = whenConnected(() => canReturn(line) && line.retry());
         return () => {
             stopped = true;
             end();
@@ -81,6 +83,12 @@ function useConsole(node: ConsoleNode, leave: () => void, describedBy: string) {
         };
     }, [line]);
     return { host, line, screen, failure };
+}
+
+/** Return whether a connection that ended comes back when the page is connected again. */
+function canReturn(line: Line): boolean {
+    if (line.phase.peek() === "ended") return line.ending.peek()?.code === 401; // there is a new session now
+    return line.phase.peek() === "lost" && line.retryAt.peek() !== null;
 }
 
 function SerialConsole({ node }: { node: ConsoleNode }): JSX.Element {
@@ -101,14 +109,14 @@ function SerialConsole({ node }: { node: ConsoleNode }): JSX.Element {
                 <div class="serial-bar" ref={bar}>
                     <TypeButton node={node} line={line} types={types} />
                     <BreakButton line={line} types={types} />
-                    <button type="button" class="button" onClick={() => void download(node)}>
+                    <button type="button" class="button" onClick={() => void downloadLog(node)}>
                         Download
                     </button>
                     <SwitchButton node={node} />
                     <CommandButton command={commandOf(node)} />
                     <Sign line={line} />
                 </div>
-                {failure !== null && <Problem text={failure} />}
+                {failure !== null && <Problem text={failure} retry={() => location.reload()} retryText="Reload" />}
                 <Broken line={line} />
                 <div class={line.phase.value === "open" ? "serial-frame" : "serial-frame is-stale"}>
                     <div class="serial-host" ref={host} />
@@ -124,7 +132,7 @@ function SerialConsole({ node }: { node: ConsoleNode }): JSX.Element {
                             checked={isSpoken}
                             onChange={(event) => setSpoken(event.currentTarget.checked)}
                         />
-                        For a screen reader
+                        Read output aloud
                     </label>
                 </div>
             </section>
@@ -169,8 +177,8 @@ function Broken({ line }: { line: Line }): JSX.Element | null {
         <div class="problem serial-broken">
             <Icon name="alert" />
             <span role="alert">
-                <strong>{phase === "ended" ? "Not connected." : "Connection lost."}</strong> {ending.text} What is shown is of
-                before.
+                <strong>{phase === "ended" ? "Not connected." : "Connection lost."}</strong> {ending.text} The output
+                below is old.
             </span>
             {phase === "ended" && ending.code === TAKEN && (
                 <button type="button" class="button" onClick={() => setAsked(true)}>
@@ -190,7 +198,7 @@ function Broken({ line }: { line: Line }): JSX.Element | null {
 }
 
 function RetryButton({ line }: { line: Line }): JSX.Element {
-    const now = useNow();
+    const now = useBrowserNow();
     const at = line.retryAt.value;
     const seconds = at === null ? 0 : Math.ceil((at - now) / 1000);
     return (
@@ -233,32 +241,21 @@ interface BarProps {
 
 /** Begins and ends typing; where another user types, only after a question. */
 function TypeButton({ node, line, types }: BarProps): JSX.Element {
-    const permission = usePermission(node.uuid)(WRITE);
+    const refusal = useReason(node.uuid)(WRITE);
     const [isAsked, setAsked] = useState(false);
     const writer = line.status.value?.writer ?? null;
     const other = types ? null : writer;
-    const reason = !permission.allowed
-        ? (permission.reason ?? REFUSED)
-        : line.phase.value === "open"
-          ? null
-          : "The console is not connected.";
+    const reason = refusal ?? (line.phase.value === "open" ? null : "The console is not connected.");
     const run = (): void => {
-        if (reason !== null) return;
         if (types) line.open("read");
         else if (other !== null) setAsked(true);
         else line.open("write");
     };
     return (
         <>
-            <button
-                type="button"
-                class={types ? "button" : "button button-primary"}
-                aria-disabled={reason !== null}
-                title={reason ?? undefined}
-                onClick={run}
-            >
+            <Action class={types ? "button" : "button button-primary"} reason={reason} run={run}>
                 <Icon name="terminal" /> {types ? "Stop typing" : other !== null ? "Take over" : "Type"}
-            </button>
+            </Action>
             {isAsked && (
                 <TakeOver
                     text={`${other ?? "Another user"} types here now, and learns that you do. Keys of both never mix: the other one goes on reading.`}
@@ -272,30 +269,27 @@ function TypeButton({ node, line, types }: BarProps): JSX.Element {
 
 function BreakButton({ line, types }: Omit<BarProps, "node">): JSX.Element {
     return (
-        <button
-            type="button"
-            class="button"
-            aria-disabled={!types}
-            title={types ? "For SysRq and for terminal servers" : "Only who types can send a break."}
-            onClick={() => line.sendBreak()}
+        <Action
+            reason={types ? null : "Only who types can send a break."}
+            about="For SysRq and for terminal servers"
+            run={() => line.sendBreak()}
         >
             Send break
-        </button>
+        </Action>
     );
 }
 
 /** Has the conductor keep the console open, or not. */
 function SwitchButton({ node }: { node: ConsoleNode }): JSX.Element {
-    const permission = usePermission(node.uuid)(SWITCH);
+    const refusal = useReason(node.uuid)(SWITCH);
     const [isEnabled, setEnabled] = useState(node.console_enabled);
     const [isBusy, setBusy] = useState(false);
     useEffect(() => setEnabled(node.console_enabled), [node.console_enabled]);
-    const refusal = permission.allowed ? null : (permission.reason ?? REFUSED);
     const about = isEnabled
         ? "It is kept open also without readers. Disabling it ends all readers."
         : "Keeps it open also without readers, so that what the machine says is kept.";
     const turn = async (): Promise<void> => {
-        if (refusal !== null || isBusy) return;
+        if (isBusy) return;
         setBusy(true);
         try {
             await put(`/v1/nodes/${part(node.uuid)}/states/console`, { enabled: !isEnabled });
@@ -308,30 +302,15 @@ function SwitchButton({ node }: { node: ConsoleNode }): JSX.Element {
         }
     };
     return (
-        <button
-            type="button"
-            class="button"
-            aria-disabled={refusal !== null || isBusy}
-            title={refusal ?? about}
-            onClick={() => void turn()}
-        >
+        <Action reason={refusal} about={about} run={() => void turn()}>
             {isEnabled ? "Disable" : "Enable"}
-        </button>
+        </Action>
     );
 }
 
 /** Have the browser save what the machine has said since it was switched on. */
-async function download({ uuid, name }: ConsoleNode): Promise<void> {
-    try {
-        const text = await request<string>("GET", `/ingot/v1/nodes/${part(uuid)}/console/log`, { as: "text" });
-        const link = document.createElement("a");
-        link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-        link.download = `${name ?? uuid}-console.log`;
-        link.click();
-        setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    } catch (error) {
-        toastError(error);
-    }
+async function downloadLog({ uuid, name }: ConsoleNode): Promise<void> {
+    await download(`/ingot/v1/nodes/${part(uuid)}/console/log`, `${name ?? uuid}-console.log`).catch(toastError);
 }
 
 /** Shows what Ingot does with the machine now. */

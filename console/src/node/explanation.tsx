@@ -1,7 +1,8 @@
 /** Why a node is where it is, in words, with the one next action. */
 
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 
+import { Fact } from "../components/fact";
 import { Icon } from "../components/icon";
 import { Loaded } from "../components/loading";
 import { Time } from "../components/time";
@@ -65,7 +66,7 @@ function Need({ node, need }: { node: NodeDetail; need: Triage }): JSX.Element {
                 <span>
                     <strong>Next:</strong> {need.next.text}
                 </span>
-                <NextButton node={node} next={need.next} />
+                <NextButton node={node} next={need.next} isAsked />
             </p>
         </div>
     );
@@ -117,15 +118,5 @@ function Lines({ title, lines, isOpen = false }: { title: string; lines: string[
                 ))}
             </ul>
         </details>
-    );
-}
-
-/** Shows a fact in a list of facts. */
-export function Fact({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
-    return (
-        <div>
-            <dt>{title}</dt>
-            <dd>{children}</dd>
-        </div>
     );
 }

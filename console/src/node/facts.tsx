@@ -3,16 +3,15 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
-import { usePermission } from "../api/permissions";
-import { Action } from "../components/action";
+import { Action, useReason } from "../components/action";
 import { CopyButton } from "../components/copy";
+import { Fact } from "../components/fact";
 import { Loaded } from "../components/loading";
 import { PowerBadge } from "../components/state";
 import { Time } from "../components/time";
 import { ofNode, useLive, type Resource } from "../live/resource";
 import { part } from "../paths";
 import { address } from "../router";
-import { Fact } from "./explanation";
 import { ReleaseDialog } from "./release";
 import type { Explanation, Hold, NodeDetail } from "./types";
 
@@ -129,7 +128,7 @@ interface HoldProps {
 
 function HoldRow({ node, hold, others, done }: HoldProps): JSX.Element {
     const [isAsked, setAsked] = useState(false);
-    const { allowed, reason: refusal } = usePermission(node.uuid)(RELEASE);
+    const refusal = useReason(node.uuid)(RELEASE);
     const { name, scope, reason, since, user, project, fault, conductor } = hold;
     const by = fault ? `fault ${fault}${conductor ? `, found by ${conductor}` : ""}` : (user ?? "a user who is not known");
     return (
@@ -147,7 +146,7 @@ function HoldRow({ node, hold, others, done }: HoldProps): JSX.Element {
             </span>{" "}
             <Action
                 class="button button-small"
-                reason={allowed ? null : (refusal ?? "Your roles do not allow this.")}
+                reason={refusal}
                 label={`Release the hold of ${by}`}
                 run={() => setAsked(true)}
             >

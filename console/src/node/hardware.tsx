@@ -4,12 +4,14 @@ import type { JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 
 import { explain, get } from "../api/client";
-import { usePermission } from "../api/permissions";
+import { Action, useReason } from "../components/action";
 import { CommandButton } from "../components/command";
 import { Icon } from "../components/icon";
 import { Problem } from "../components/loading";
 import { formatNumber } from "../components/number";
 import { Time } from "../components/time";
+import type { Json } from "../components/values";
+import { serverNow } from "../live/clock";
 import type { IngotEvent } from "../live/feed";
 import { useLive, type Resource } from "../live/resource";
 import { part } from "../paths";
@@ -28,7 +30,6 @@ import {
     objectsIn,
     textOf,
     type Changes,
-    type Json,
     type Sensor,
 } from "./parts";
 import type { NodeDetail } from "./types";
@@ -63,9 +64,9 @@ interface Component {
 
 const SENSORS = "ingot:node:sensors:get";
 
-/** Return a condition for `useLive`: work on a node has begun or ended, by which what is known of its hardware changes. */
+/** Return a condition for `useLive`: work on a node, or a change by a user, by which what is known of its hardware changes. */
 export function ofWork(uuid: string): (event: IngotEvent) => boolean {
-    return (event) => event.kind === "provision" && event.node_uuid === uuid;
+    return (event) => (event.kind === "provision" || event.kind === "node") && event.node_uuid === uuid;
 }
 
 /**
@@ -330,19 +331,18 @@ const TONES: Record<string, string> = { OK: "good", Warning: "waiting", Critical
 
 /** Reads the sensors when that is asked for: the BMC takes its time, and may be asked by others. */
 function Sensors({ node }: { node: string }): JSX.Element {
-    const permission = usePermission(node)(SENSORS);
+    const refusal = useReason(node)(SENSORS);
     const [sensors, setSensors] = useState<Sensor[] | null>(null);
     const [at, setAt] = useState<string | null>(null);
     const [isBusy, setBusy] = useState(false);
     const [error, setError] = useState<string | null>(null);
-    const refusal = permission.allowed ? null : (permission.reason ?? "Your roles do not allow this.");
     const read = async (): Promise<void> => {
-        if (refusal !== null || isBusy) return;
+        if (isBusy) return;
         setBusy(true);
         setError(null);
         try {
             setSensors((await get<{ sensors: Sensor[] }>(`/ingot/v1/nodes/${part(node)}/sensors`)).sensors);
-            setAt(new Date().toISOString());
+            setAt(new Date(serverNow()).toISOString());
         } catch (problem) {
             setError(explain(problem));
         } finally {
@@ -350,15 +350,9 @@ function Sensors({ node }: { node: string }): JSX.Element {
         }
     };
     const button = (
-        <button
-            type="button"
-            class="button button-small part-end"
-            aria-disabled={refusal !== null || isBusy}
-            title={refusal ?? undefined}
-            onClick={() => void read()}
-        >
+        <Action class="button button-small part-end" reason={refusal} run={() => void read()}>
             <Icon name="refresh" /> {isBusy ? "Reading…" : sensors ? "Read again" : "Read now"}
-        </button>
+        </Action>
     );
     return (
         <Part title="Sensors" beside={button}>
@@ -368,7 +362,7 @@ function Sensors({ node }: { node: string }): JSX.Element {
                     Read <Time at={at} both />
                 </p>
             )}
-            {sensors === null && <None>The BMC is asked when you want it.</None>}
+            {sensors === null && <None>Not read yet.</None>}
             {sensors?.length === 0 && <None>The BMC has no sensors.</None>}
             {groupSensors(sensors ?? []).map(([kind, found]) => (
                 <section key={kind} aria-label={kind.replace("_", " ")}>

@@ -7,6 +7,7 @@ import { get } from "../api/client";
 import { CopyButton } from "../components/copy";
 import { Icon } from "../components/icon";
 import { Loaded } from "../components/loading";
+import { Older } from "../components/older";
 import { formatDuration, Time } from "../components/time";
 import { toastError } from "../components/toasts";
 import { ofNode, useLive, type Resource } from "../live/resource";
@@ -36,7 +37,7 @@ function Events({ node }: { node: NodeDetail }): JSX.Element {
             title="What happened"
             of={found}
             older={() => setLimit(limit + PAGE)}
-            none="Nothing is recorded."
+            none="Nothing recorded."
             columns={["When", "Event", "State", "Who"]}
         >
             {({ history }) => history.map((entry) => <EntryRow key={entry.uuid} entry={entry} path={`${path}/${entry.uuid}`} />)}
@@ -52,7 +53,7 @@ function Requests({ node }: { node: NodeDetail }): JSX.Element {
             title="Who requested what"
             of={found}
             older={() => setLimit(limit + PAGE)}
-            none="Nothing is recorded. Requests are if [audit] enabled is on."
+            none="Nothing recorded. To record requests, set [audit] enabled."
             columns={["When", "What", "Answer", "Who", "Request"]}
         >
             {({ events }) => events.map((event) => <EventRow key={event.id} event={event} />)}
@@ -84,13 +85,7 @@ function Section<T extends { next?: string }>(props: SectionProps<T>): JSX.Eleme
                 {(found) => (
                     <>
                         <Rows title={title} columns={columns} rows={children(found)} none={none} />
-                        {found.next && (
-                            <p class="group-more">
-                                <button type="button" class="button button-small" onClick={older}>
-                                    Show older ones
-                                </button>
-                            </p>
-                        )}
+                        <Older isThere={Boolean(found.next)} show={older} text="Show older ones" />
                     </>
                 )}
             </Loaded>
@@ -174,7 +169,7 @@ function EventText({ entry, path }: { entry: HistoryEntry; path: string }): JSX.
     );
 }
 
-const OUTCOMES: Record<AuditEvent["outcome"], [string, string]> = {
+const OUTCOMES: Partial<Record<string, [string, string]>> = {
     success: ["done", "good"],
     pending: ["accepted", "busy"],
     failure: ["refused", "bad"],
@@ -182,7 +177,7 @@ const OUTCOMES: Record<AuditEvent["outcome"], [string, string]> = {
 
 function EventRow({ event }: { event: AuditEvent }): JSX.Element {
     const { initiator, reason, request } = event;
-    const [word, tone] = OUTCOMES[event.outcome];
+    const [word, tone] = OUTCOMES[event.outcome] ?? [event.outcome, "idle"]; // of a newer server
     return (
         <tr>
             <td class="nowrap">

@@ -20,7 +20,7 @@ export function JsonTab({ node, reload }: { node: NodeDetail; reload: () => void
                     <CopyButton text={text} />
                 </span>
             </div>
-            <pre class="panel-body json" tabIndex={0} aria-label="JSON of the machine">
+            <pre class="panel-body json" tabIndex={0} aria-label="JSON of the node">
                 <code>{text}</code>
             </pre>
         </section>

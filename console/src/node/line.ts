@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 
 import { ApiError, get } from "../api/client";
 import { readSession } from "../api/session";
-import { part, PREFIX } from "../paths";
+import { part } from "../paths";
 import {
     EXPIRED,
     MOVED,
@@ -137,7 +137,7 @@ export class Line {
 
 function addressOf(node: string, mode: Mode, takeOver: boolean): string {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    return `${scheme}//${location.host}${PREFIX}${pathOf(node, mode)}${takeOver ? "&take_over=true" : ""}`;
+    return `${scheme}//${location.host}${pathOf(node, mode)}${takeOver ? "&take_over=true" : ""}`;
 }
 
 function pathOf(node: string, mode: Mode): string {

@@ -3,24 +3,30 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
+import { download } from "../components/download";
 import { Icon } from "../components/icon";
 import { Empty, Loaded } from "../components/loading";
+import { Older } from "../components/older";
+import { formatSize } from "../components/sizes";
 import { Time } from "../components/time";
 import { toastError } from "../components/toasts";
 import { ofNode, useLive } from "../live/resource";
 import { part } from "../paths";
-import { download } from "./download";
+import { LogDialog } from "./logfiles";
 import { RunLink } from "./runs";
 import type { AgentLog, AgentLogs, NodeDetail } from "./types";
-import { formatSize, spellFlow } from "./words";
+import { spellFlow } from "./words";
+
+const PAGE = 50;
 
 /** Shows the logs of the agents of a node. */
 export function LogsTab({ node }: { node: NodeDetail }): JSX.Element {
     const path = `/ingot/v1/nodes/${part(node.uuid)}/logs`;
-    const found = useLive<AgentLogs>(`${path}?sort_key=created_at&sort_dir=desc`, ofNode(node.uuid));
+    const [limit, setLimit] = useState(PAGE);
+    const found = useLive<AgentLogs>(`${path}?sort_key=created_at&sort_dir=desc&limit=${limit}`, ofNode(node.uuid));
     return (
         <Loaded of={found}>
-            {({ logs }) =>
+            {({ logs, next }) =>
                 logs.length === 0 ? (
                     <Empty>There is no log of an agent: they are kept when a run has failed, or always if that is configured.</Empty>
                 ) : (
@@ -40,6 +46,7 @@ export function LogsTab({ node }: { node: NodeDetail }): JSX.Element {
                                 ))}
                             </tbody>
                         </table>
+                        <Older isThere={Boolean(next)} show={() => setLimit(limit + PAGE)} text="Show older logs" />
                     </section>
                 )
             }
@@ -49,6 +56,7 @@ export function LogsTab({ node }: { node: NodeDetail }): JSX.Element {
 
 function LogRow({ node, log, path }: { node: NodeDetail; log: AgentLog; path: string }): JSX.Element {
     const [isBusy, setBusy] = useState(false);
+    const [isShown, setShown] = useState(false);
     const load = async (): Promise<void> => {
         setBusy(true);
         await download(path, `${log.uuid}.tar.gz`).catch(toastError);
@@ -61,7 +69,18 @@ function LogRow({ node, log, path }: { node: NodeDetail; log: AgentLog; path: st
             </td>
             <td>{log.run ? <RunLink node={node} run={log.run} text={spellFlow(log.flow)} /> : spellFlow(log.flow)}</td>
             <td class="nowrap">{formatSize(log.size)}</td>
-            <td>
+            <td class="log-actions">
+                <button
+                    type="button"
+                    class="button button-small"
+                    aria-label={`Show the log of ${log.created_at}`}
+                    onClick={() => setShown(true)}
+                >
+                    Show
+                </button>
+                {isShown && (
+                    <LogDialog path={path} title={`Log of ${spellFlow(log.flow)}`} close={() => setShown(false)} />
+                )}
                 <button
                     type="button"
                     class="button button-small"

@@ -1,8 +1,7 @@
 /** The hardware of a machine in words: sizes, what differs between two inspections, and what a sensor reads. */
 
-export type Json = Record<string, unknown>;
-
-const DECIMAL = ["B", "kB", "MB", "GB", "TB", "PB"];
+import { formatDisk, formatMemory } from "../components/sizes";
+import { isObject, type Json } from "../components/values";
 
 /** Return a value as a text; null: there is none, or it is no single value. */
 export function textOf(value: unknown): string | null {
@@ -13,25 +12,12 @@ export function textOf(value: unknown): string | null {
 
 /** Return an object of an answer, empty if it is none. */
 export function objectOf(value: unknown): Json {
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+    return isObject(value) ? value : {};
 }
 
 /** Return the objects of a list. */
 export function objectsIn(value: unknown): Json[] {
-    return Array.isArray(value) ? value.filter((one) => typeof one === "object" && one !== null) : [];
-}
-
-/** Return bytes of a disk as its label says them: `480 GB`, `1.92 TB`. */
-export function formatDisk(bytes: unknown): string | null {
-    if (typeof bytes !== "number" || !(bytes > 0)) return null;
-    const at = Math.min(DECIMAL.length - 1, Math.floor(Math.log10(bytes) / 3));
-    return `${Number((bytes / 1000 ** at).toPrecision(3))} ${DECIMAL[at]}`;
-}
-
-/** Return MiB of memory: `64 GiB`. */
-export function formatMemory(mebibytes: unknown): string | null {
-    if (typeof mebibytes !== "number" || !(mebibytes > 0)) return null;
-    return mebibytes < 1024 ? `${mebibytes} MiB` : `${Number((mebibytes / 1024).toFixed(1))} GiB`;
+    return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 export type Fact = [string, string | null];

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
 import { Loaded } from "../components/loading";
+import { Older } from "../components/older";
 import { Elapsed, formatDuration, Time } from "../components/time";
 import { ofNode, useLive } from "../live/resource";
 import { part } from "../paths";
@@ -49,13 +50,7 @@ export function RunList({ node, shown }: { node: NodeDetail; shown: string | nul
                                 <RunRow key={run.run} node={node} run={run} isShown={run.run === shown} />
                             ))}
                         </ul>
-                        {next && (
-                            <p class="group-more">
-                                <button type="button" class="button button-small" onClick={() => setLimit(limit + PAGE)}>
-                                    Show older runs
-                                </button>
-                            </p>
-                        )}
+                        <Older isThere={Boolean(next)} show={() => setLimit(limit + PAGE)} text="Show older runs" />
                     </>
                 )}
             </Loaded>
@@ -72,7 +67,7 @@ function RunRow({ node, run, isShown }: { node: NodeDetail; run: Run; isShown: b
                 <RunState state={run.state} />
             </span>
             <span class="muted">
-                <Time at={run.started_at} />
+                <Time at={run.started_at} both />
                 {", "}
                 {isRunning && run.started_at ? <Elapsed since={run.started_at} /> : formatDuration(run.duration ?? 0)}
             </span>

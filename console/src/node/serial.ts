@@ -32,7 +32,7 @@ const ENDINGS: Record<number, [string, number | null]> = {
     1003: ["The server does not understand what this page has sent.", null],
     1009: ["What was sent at once is too long: a message has at most 64 KiB.", 1],
     [MOVED]: ["The API or the conductor serves this console no more.", 0.5],
-    [EXPIRED]: ["An hour is over, or your session: the server checks again who you are.", 0.5],
+    [EXPIRED]: ["Reconnecting: the server checks your login every hour.", 0.5],
     4408: ["This browser takes too slowly what the machine says.", 2],
     [TAKEN]: ["The console is taken.", null],
     4410: ["The console was switched off, or the instance was deleted.", null],
@@ -50,7 +50,7 @@ export function pauseAfter(ending: Ending, failures: number): number | null {
     return ending.pause === null ? null : Math.min(LONGEST_PAUSE, ending.pause * 2 ** Math.min(failures, 10));
 }
 
-const STATES: Record<Status["state"], [string, "good" | "waiting" | "bad"]> = {
+const STATES: Partial<Record<string, [string, "good" | "waiting" | "bad"]>> = {
     connecting: ["The conductor logs in to the BMC", "waiting"],
     open: ["Connected", "good"],
     lost: ["The BMC does not answer; the conductor tries again", "bad"],
@@ -60,7 +60,7 @@ const STATES: Record<Status["state"], [string, "good" | "waiting" | "bad"]> = {
 
 /** Return how a console is, in words, and how that is to be taken. */
 export function describeStatus(status: Status): { text: string; tone: "good" | "waiting" | "bad" } {
-    const [words, tone] = STATES[status.state];
+    const [words, tone] = STATES[status.state] ?? ([status.state, "waiting"] as const); // of a newer server
     return { text: status.reason ? `${words}: ${status.reason}` : words, tone };
 }
 

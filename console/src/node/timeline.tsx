@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 
 import { CopyButton } from "../components/copy";
+import { Fact } from "../components/fact";
 import { Icon, type IconName } from "../components/icon";
 import { Empty, Loaded } from "../components/loading";
 import { formatDuration, Time } from "../components/time";
@@ -24,7 +25,6 @@ import {
     type StepRow,
     type Tone,
 } from "./bars";
-import { Fact } from "./explanation";
 import { RunList } from "./runs";
 import type { NodeDetail, Timeline, TimelineStep } from "./types";
 import { spellFlow, spellOrigin } from "./words";
@@ -51,7 +51,7 @@ export function TimelineTab({ node }: { node: NodeDetail }): JSX.Element {
 
 function RunPanel({ found }: { found: Timeline }): JSX.Element {
     if (found.steps.length === 0) {
-        return <Empty>{found.run ? "No step of this run has begun." : "Nothing was done with this machine yet."}</Empty>;
+        return <Empty>{found.run ? "No step of this run has begun." : "Nothing was done with this node yet."}</Empty>;
     }
     return (
         <section class="panel" aria-labelledby="node-run">
@@ -110,11 +110,7 @@ function Step({ row, bar, number, now }: StepProps): JSX.Element {
                 <span class="ran-name mono">{row.label}</span>
                 <span class={`tone-text-${tone ?? "idle"}`}>{spellState(last.state)}</span>
                 {last.attempt > 1 && <span>attempt {last.attempt}</span>}
-                {last.origin && (
-                    <span class="muted" title={spellOrigin(last.origin)}>
-                        {last.origin}
-                    </span>
-                )}
+                {last.origin && <span class="muted">{last.origin}</span>}
                 <span class="ran-time">
                     {seconds !== null && <span>{formatDuration(isUnderWay(last) ? Math.round(seconds) : seconds)}</span>}
                     {usual && <span class={isLate(seconds, last.usual_duration) ? "late" : "muted"}>{usual}</span>}

@@ -23,29 +23,16 @@ export function spellFlow(flow: string | null): string {
 
 const ORIGINS: Record<string, string> = {
     flow: "what every such flow does around its steps",
-    driver: "on by default: the driver of the machine offers it",
+    driver: "on by default: the driver of the node offers it",
     agent: "on by default: the agent on the machine offers it",
     request: "the request names it",
-    template: "a deploy template that a trait of the machine asks for",
+    template: "a deploy template that a trait of the node asks for",
     runbook: "the runbook that was requested",
 };
 
 /** Return where a step comes from in words. */
 export function spellOrigin(origin: string): string {
     return ORIGINS[origin.split(" ")[0] ?? ""] ?? origin;
-}
-
-const UNITS: [number, string][] = [
-    [1e9, "GB"],
-    [1e6, "MB"],
-    [1e3, "kB"],
-];
-
-/** Return a number of bytes in the greatest unit that it fills. */
-export function formatSize(bytes: number): string {
-    const [size, unit] = UNITS.find(([size]) => bytes >= size) ?? [1, "B"];
-    const number = bytes / size;
-    return `${size === 1 || number >= 100 ? Math.round(number) : number.toFixed(1)} ${unit}`;
 }
 
 const FEW = 3;

@@ -1,19 +1,20 @@
 /** Conductors: which are alive, what each owns and has to do, and draining one. */
 
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
 import { DrainDialog, UndrainDialog } from "../conductors/drain";
 import { describeHeartbeat, filterOf, groupsOf, shareOf, toneOfStanding, type Load, type Standing } from "../conductors/standing";
 import { Action, useReason } from "../components/action";
 import { CommandButton } from "../components/command";
+import { Fact } from "../components/fact";
 import { Icon } from "../components/icon";
 import { useKeys } from "../components/keys";
 import { Empty, Loaded } from "../components/loading";
 import { formatNumber } from "../components/number";
 import { ToneBadge } from "../components/state";
 import { Time } from "../components/time";
-import { useNow } from "../live/clock";
+import { useBrowserNow } from "../live/clock";
 import { feedState, type IngotEvent } from "../live/feed";
 import { useLive } from "../live/resource";
 import { part } from "../paths";
@@ -140,17 +141,8 @@ function Conductor({ of: one, all, readAt, ask }: ConductorProps): JSX.Element {
     );
 }
 
-function Fact({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
-    return (
-        <div>
-            <dt>{title}</dt>
-            <dd>{children}</dd>
-        </div>
-    );
-}
-
 function Heartbeat({ of: one, readAt }: { of: Standing; readAt: number }): JSX.Element {
-    const read = (useNow() - readAt) / 1000;
+    const read = (useBrowserNow() - readAt) / 1000;
     const text = describeHeartbeat(one, read, feedState.value === "connected");
     return (
         <span class={one.alive ? "muted" : "late"} title={`${Math.round(one.heartbeat_age)} s old when it was read`}>
@@ -174,7 +166,7 @@ function Share({ of: one, all }: { of: Standing; all: Standing[] }): JSX.Element
 }
 
 function Work({ load, error }: { load: Load | null; error: string | null }): JSX.Element {
-    if (load === null) return <Fact title="Work">{error ?? "It does not say."}</Fact>;
+    if (load === null) return <Fact title="Work">{error ?? "Unknown"}</Fact>;
     const pools = load.pools.map((pool) => `${pool.name}: ${pool.busy} of ${pool.most}`).join(", ");
     return (
         <>

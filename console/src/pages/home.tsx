@@ -1,4 +1,4 @@
-/** Home: the machines that need an operator, the work under way, and how many machines there are of what. */
+/** Home: the nodes that need an operator, the work under way, and how many nodes there are of what. */
 
 import type { ComponentChildren, JSX } from "preact";
 
@@ -10,7 +10,7 @@ import { Icon, type IconName } from "../components/icon";
 import { Loaded } from "../components/loading";
 import { formatNumber } from "../components/number";
 import { StateBadge, toneOf } from "../components/state";
-import { Elapsed, formatDuration, formatRelative, parseTime, Time } from "../components/time";
+import { Elapsed, formatDuration, parseTime, Time } from "../components/time";
 import { useNow } from "../live/clock";
 import { useLive } from "../live/resource";
 import { useStale } from "../live/stale";
@@ -29,13 +29,8 @@ const ICONS: Record<TriageGroup["cause"], IconName> = {
 
 const FIRST = 5; // nodes of a cause that show at once
 
-/** Where the fleet shows all nodes of a cause; none: no filter says it. */
-const FILTERS: Partial<Record<TriageGroup["cause"], string>> = {
-    failed: "state:failed",
-    held: "state:held",
-    waiting: "state:waiting",
-    maintenance: "maintenance:yes",
-};
+/** Return where the fleet shows all nodes that match. */
+const fleetOf = (filter: string): string => address(`/fleet?filter=${part(filter)}`);
 
 const COMMAND = { own: [["top"]], requests: [{ method: "GET" as const, path: "/ingot/v1/overview" }] };
 
@@ -87,7 +82,6 @@ function Triage({ groups }: { groups: TriageGroup[] }): JSX.Element {
 }
 
 function Group({ group }: { group: TriageGroup }): JSX.Element {
-    const filter = FILTERS[group.cause];
     const [isWhole, setWhole] = useState(false);
     const shown = isWhole ? group.nodes : group.nodes.slice(0, FIRST);
     const folded = group.nodes.length - shown.length;
@@ -115,7 +109,10 @@ function Group({ group }: { group: TriageGroup }): JSX.Element {
             )}
             {folded === 0 && left > 0 && (
                 <p class="group-more">
-                    {filter ? <a href={address(`/fleet?filter=${part(filter)}`)}>All {formatNumber(group.count)}</a> : `and ${formatNumber(left)} more`}
+                    <a href={fleetOf(`needs:${group.cause}`)}>
+                        All {formatNumber(group.count)}
+                        <span class="visually-hidden">: {group.title}</span>
+                    </a>
                 </p>
             )}
         </details>
@@ -153,9 +150,9 @@ function Need({ node }: { node: TriageNode }): JSX.Element {
 }
 
 const BASES: Record<string, string> = {
-    node: "this machine’s own past",
-    class: "machines of its class",
-    all: "all machines",
+    node: "its own past",
+    class: "nodes of its class",
+    all: "all nodes",
 };
 
 function WorkPanel({ work, count }: { work: Work[]; count: number }): JSX.Element {
@@ -165,13 +162,17 @@ function WorkPanel({ work, count }: { work: Work[]; count: number }): JSX.Elemen
                 <h2 id="work">Work under way</h2>
                 <span class="count">{formatNumber(count)}</span>
             </div>
-            {work.length === 0 && <p class="quiet">No machine has anything to do.</p>}
+            {work.length === 0 && <p class="quiet">No node has anything to do.</p>}
             <ul class="works">
                 {work.map((one) => (
                     <WorkRow key={one.uuid} work={one} />
                 ))}
             </ul>
-            {count > work.length && <p class="group-more">and {count - work.length} more</p>}
+            {count > work.length && (
+                <p class="group-more">
+                    <a href={fleetOf("state:working,waiting")}>and {formatNumber(count - work.length)} more</a>
+                </p>
+            )}
         </section>
     );
 }
@@ -205,14 +206,15 @@ function WorkRow({ work }: { work: Work }): JSX.Element {
                     </span>
                 )}
                 <span class="work-end">
-                    {work.started_at && <Elapsed since={work.started_at} />}
+                    {work.started_at && <Elapsed since={work.started_at} both />}
                     {eta !== null && (
-                        <span class={isLate ? "late" : "muted"} title={basisOf(work)}>
-                            {isLate ? "expected" : "ends"} {formatRelative(eta, now)}
+                        <span class={isLate ? "late" : "muted"}>
+                            {isLate ? "expected" : "ends"} <Time at={work.eta} both />
                         </span>
                     )}
                 </span>
             </div>
+            {eta !== null && <p class="work-basis muted">{basisOf(work)}</p>}
             <Bar progress={progress} isLate={isLate} label={`${work.name ?? work.uuid}: ${work.flow}`} />
         </li>
     );
@@ -220,7 +222,7 @@ function WorkRow({ work }: { work: Work }): JSX.Element {
 
 function basisOf(work: Work): string {
     const usual = work.expected_seconds === null ? "" : `usually ${formatDuration(work.expected_seconds)}, `;
-    return `${usual}from ${BASES[work.basis ?? "all"] ?? "the past"}`;
+    return `${usual}by ${BASES[work.basis ?? "all"] ?? "the past"}`;
 }
 
 /** Shows how far something is; without a known part only that it goes on. */
@@ -246,7 +248,7 @@ function Counts({ counts }: { counts: Overview["counts"] }): JSX.Element {
         <aside class="home-counts" aria-label="Counts">
             <p class="total">
                 <a href={address("/fleet")}>
-                    <strong>{formatNumber(counts.total)}</strong> machines
+                    <strong>{formatNumber(counts.total)}</strong> nodes
                 </a>
             </p>
             <CountList title="By state" of={counts.by_state} total={counts.total} filter={(state) => term("state", state)}>
@@ -277,7 +279,7 @@ function CountList({ title, of, total, filter, children }: CountListProps): JSX.
             <ul class="counts">
                 {rows.map(([name, count]) => (
                     <li key={name}>
-                        <a href={address(`/fleet?filter=${part(name ? filter(name) : `${filter("")}""`)}`)}>
+                        <a href={fleetOf(name ? filter(name) : `${filter("")}""`)}>
                             {children?.(name) ?? (name || "none")}
                             <span class="counts-number">{formatNumber(count)}</span>
                         </a>

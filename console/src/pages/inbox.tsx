@@ -1,12 +1,13 @@
 /** The inbox: machines that were discovered, which an operator accepts as nodes or discards. */
 
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
 import { remove } from "../api/client";
 import { Action, useReason } from "../components/action";
 import { CommandButton, CommandFold } from "../components/command";
 import { Dialog } from "../components/dialog";
+import { Fact } from "../components/fact";
 import { Icon } from "../components/icon";
 import { useKeys } from "../components/keys";
 import { Empty, Loaded, Problem } from "../components/loading";
@@ -164,15 +165,6 @@ function Machine({ entry, ask }: { entry: Entry; ask: EntriesProps["ask"] }): JS
             </dl>
             <Inventory uuid={entry.uuid} />
         </li>
-    );
-}
-
-function Fact({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
-    return (
-        <div>
-            <dt>{title}</dt>
-            <dd>{children}</dd>
-        </div>
     );
 }
 

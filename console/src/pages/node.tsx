@@ -1,12 +1,14 @@
 /** One machine: where it is and why, what can be done, and its past, its hardware and its console in tabs. */
 
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 
 import { CommandButton, type Command } from "../components/command";
 import { useKeys } from "../components/keys";
 import { Empty, Loaded } from "../components/loading";
 import { PowerBadge, StateBadge } from "../components/state";
 import { toast } from "../components/toasts";
+import type { IngotEvent } from "../live/feed";
 import { ofNode, useLive, type Resource } from "../live/resource";
 import { ConsoleTab } from "../node/console";
 import { ExplanationPanel, useExplanation } from "../node/explanation";
@@ -29,13 +31,19 @@ import { verbOf, VERB_NAMES } from "../verbs/verbs";
 
 const FIRST_TAB = "timeline";
 
-/** Shows the page of a machine. */
+const pathOf = (ident: string): string => `/v1/nodes/${part(ident)}`;
+
+/** Shows the page of a node. */
 export function NodePage({ node }: { node: string }): JSX.Element {
-    const found = useLive<NodeDetail>(`/v1/nodes/${part(node)}`, ofNode(node));
+    const uuid = useRef<string | null>(null);
+    // A node may get another name while its page is shown: once it is known, its UUID is what counts.
+    const concerns = (event: IngotEvent): boolean => ofNode(uuid.current ?? node)(event);
+    const found = useLive<NodeDetail>(pathOf(node), concerns, undefined, (known) => pathOf(known.uuid));
+    uuid.current = found.data.value?.uuid ?? null;
     if (found.data.value === null && found.error.value?.status === 404) {
         return (
             <Empty>
-                There is no machine {node}. <a href={address("/fleet")}>All machines</a>
+                There is no node {node}. <a href={address("/fleet")}>All nodes</a>
             </Empty>
         );
     }
@@ -65,7 +73,7 @@ function Content({ node, reload }: ContentProps): JSX.Element {
             <Head node={node} command={commandOf(node, asked)} />
             <StatePathView state={node.provision_state} target={node.target_provision_state} />
             <Summary node={node} explanation={explanation} />
-            {chosen && <Tabs label="About the machine" tabs={tabs} chosen={chosen} choose={choose} />}
+            {chosen && <Tabs label="About the node" tabs={tabs} chosen={chosen} choose={choose} />}
         </>
     );
 }
@@ -88,7 +96,7 @@ function Head({ node, command }: { node: NodeDetail; command: Command }): JSX.El
     const refusal = useRefusal(targets);
     const lettered = VERB_NAMES.filter((name) => verbOf(name).key);
     useKeys(
-        "This machine",
+        "This node",
         lettered.map((name) => ({
             key: verbOf(name).key ?? "",
             text: verbOf(name).text,

@@ -1,12 +1,13 @@
 """What operators do in the console: log in, enroll, deploy, fix, act on many, type, and all of it by keyboard."""
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.functional.deployment import lab
 from tests.gate.console import site
 from tests.gate.console.case import ConsoleCase
 
 _REFUSED_LOGIN = "status of 401"
+_FORBIDDEN = "status of 403"
 _LOST = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
 
 
@@ -50,6 +51,54 @@ class Sessions(ConsoleCase):
         expect(browser.page.get_by_role("link", name="meanwhile")).to_be_visible()
         bench.enroll_fake("later")
         expect(browser.page.get_by_role("link", name="later")).to_be_visible()
+
+    def test_what_was_begun_is_still_there_after_a_new_login(self) -> None:
+        bench, browser = self.start()
+        page = browser.page
+        bench.enroll_fake("alpha")
+        browser.log_in("/nodes/alpha")
+        browser.see_heading("alpha")
+        browser.press("x")
+        browser.dialog.get_by_label("Reason").fill("a fan is loud")
+        expect(browser.dialog.get_by_text("The node would accept this.")).to_be_visible()
+        browser.expect_complaints(_REFUSED_LOGIN)
+        page.context.clear_cookies()
+        browser.dialog.get_by_role("button", name="Set maintenance").click()
+        login = browser.dialog.filter(has_text="Your session has ended.")
+        expect(login).to_be_visible()
+        browser.shoot("ended")
+        browser.press("Escape", "Escape")
+        expect(login).to_be_visible()
+        login.get_by_label("User", exact=True).fill(site.USER)
+        login.get_by_label("Password").fill(site.PASSWORD)
+        browser.press("Enter")
+        expect(login).to_be_hidden()
+        expect(browser.dialog.get_by_label("Reason")).to_have_value("a fan is loud")
+        expect(page.get_by_role("status").filter(has_text="Live")).to_be_visible()
+
+    def test_who_may_not_follow_events_reads_again(self) -> None:
+        bench, browser = self.start()
+        page = browser.page
+        browser.expect_complaints(_FORBIDDEN)
+        page.route("**/ingot/v1/events", lambda route: route.fulfill(status=403, body="{}"))
+        page.route("**/ingot/v1/permissions", _forbid_inbox)
+        browser.log_in("/fleet")
+        expect(page.get_by_role("status").filter(has_text="Not live")).to_be_visible()
+        expect(page.get_by_label("Connection", exact=True)).to_be_hidden()
+        bench.enroll_fake("meanwhile")
+        page.get_by_role("banner").get_by_role("button", name="Read again").click()
+        expect(page.get_by_role("link", name="meanwhile")).to_be_visible()
+        page.get_by_role("button", name="Inbox").click()
+        expect(page.get_by_role("status").filter(has_text="Only for others.")).to_be_visible()
+        browser.see_heading("Fleet")
+        self.assertEqual([], browser.look("not-allowed"))
+
+
+def _forbid_inbox(route: Route) -> None:
+    answer = route.fetch()
+    rules = answer.json()["rules"]
+    rules["ingot:inbox:get"] = {"allowed": False, "reason": "Only for others."}
+    route.fulfill(response=answer, json={"rules": rules})
 
 
 class Machines(ConsoleCase):
@@ -267,6 +316,26 @@ class Keyboard(ConsoleCase):
         browser.see_state("manageable")
         browser.press("d")  # a verb that this state has not
         expect(browser.page.get_by_role("status").filter(has_text="Deploy is for nodes")).to_be_visible()
+
+    def test_the_focus_goes_to_the_title_of_the_page(self) -> None:
+        bench, browser = self.start()
+        page = browser.page
+        bench.enroll_fake("alpha")
+        browser.log_in("/fleet")
+        browser.see_heading("Fleet")
+        page.get_by_role("link", name="alpha").click()
+        expect(page.get_by_role("heading", level=1, name="alpha")).to_be_focused()
+        page.go_back()
+        expect(page.get_by_role("heading", level=1, name="Fleet")).to_be_focused()
+        page.get_by_text("As a command").click()
+        panel = page.get_by_role("tabpanel")
+        expect(panel).to_be_visible()
+        for _ in range(6):
+            browser.press("Tab")
+        expect(panel).to_be_hidden()
+        browser.expect_complaints("status of 40[04]")
+        browser.open("/nodes/100%")  # what decodeURIComponent refuses
+        expect(page.get_by_role("main")).to_contain_text("100%")
 
     def test_no_page_is_a_trap(self) -> None:
         bench, browser = self.start()
