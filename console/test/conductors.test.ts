@@ -2,7 +2,8 @@ import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 
 import { counted, describeHeartbeat, filterOf, groupsOf, shareOf, toneOfStanding } from "../src/conductors/standing";
-import { describeDisks, describeHardware, formatSize, matches, nameOf, type Entry } from "../src/inbox/entry";
+import { formatSize } from "../src/components/sizes";
+import { describeDisks, describeHardware, matches, nameOf, type Entry } from "../src/inbox/entry";
 
 const ENTRY: Entry = {
     uuid: "2a3e8b5c-7a3f-4c43-9d6e-0d3b4a1f5e77",
@@ -69,7 +70,7 @@ test("machines are described by what they say", () => {
     equal(nameOf({ ...ENTRY, manufacturer: null }), "52:54:00:aa:bb:02");
     equal(describeHardware(ENTRY), "x86_64, 8 CPUs, 64 GiB");
     equal(describeHardware({ cpu_arch: null, cpus: 1, memory_mb: 512 }), "1 CPU, 512 MiB");
-    equal(describeDisks(ENTRY.disk_sizes), "2 × 480 GB, 4.0 TB");
+    equal(describeDisks(ENTRY.disk_sizes), "2 × 480 GB, 4 TB");
     equal(describeDisks(null), "");
     deepEqual([0, 5_000_000, 1_500_000_000].map(formatSize), ["0 B", "5 MB", "1.5 GB"]);
 });

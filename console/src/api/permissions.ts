@@ -70,7 +70,10 @@ function use(node: string | null): () => void {
 export function usePermission(node: string | null = null): (rule: string) => Permission {
     useEffect(() => use(node), [node]);
     const rules = find(node).rules.value;
-    return (rule) => rules?.[rule] ?? UNKNOWN;
+    return (rule) => {
+        const { allowed, reason } = rules?.[rule] ?? UNKNOWN;
+        return allowed ? UNKNOWN : { allowed, reason: reason ?? "Your roles do not allow this." };
+    };
 }
 
 /** Ask again for what is shown, and later for the rest: a login, or a change of the policy, changes it. */

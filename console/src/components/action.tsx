@@ -36,8 +36,5 @@ export function Action({ reason, run, label, class: name = "button", about, chil
 /** Return why the user may not do what a rule of policy is for, with a node if one is named; null: it is allowed. */
 export function useReason(node: string | null = null): (rule: string) => string | null {
     const allows = usePermission(node);
-    return (rule) => {
-        const { allowed, reason } = allows(rule);
-        return allowed ? null : (reason ?? "Your roles do not allow this.");
-    };
+    return (rule) => allows(rule).reason;
 }

@@ -25,8 +25,8 @@ export function offerFor(term: string, language: FilterLanguage | null): Offer[]
     const before = values.slice(0, values.lastIndexOf(",") + 1);
     const begun = values.slice(before.length).replaceAll('"', "").toLowerCase();
     const begins = (value: string): number => Number(value.toLowerCase().startsWith(begun));
-    return (key?.values ?? [])
-        .toSorted((one, other) => begins(other.value) - begins(one.value) || (other.nodes ?? 0) - (one.nodes ?? 0))
+    return [...(key?.values ?? [])]
+        .sort((one, other) => begins(other.value) - begins(one.value) || (other.nodes ?? 0) - (one.nodes ?? 0))
         .filter((one) => one.value !== "" && one.value.toLowerCase().includes(begun) && one.value.toLowerCase() !== begun)
         .map((one) => ({
             term: `${minus}${body.slice(0, colon + 1)}${before}${quoteValue(one.value)}`,

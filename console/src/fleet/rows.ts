@@ -71,7 +71,13 @@ export class FleetRows {
     private ends: (() => void)[] = [];
 
     start(): void {
-        this.ends = [subscribe(this.take), whenConnected(() => this.refresh())];
+        this.ends = [subscribe(this.take), whenConnected((isAgain) => this.follow(isAgain))];
+    }
+
+    /** Read again when the connection stands; what was asked before it was lost may never be answered. */
+    private follow(isAgain: boolean): void {
+        if (isAgain) this.abort();
+        this.refresh();
     }
 
     stop(): void {

@@ -1,5 +1,7 @@
 /** What a machine of the inbox says of itself. Nothing of it can be relied on: the machine has no credentials. */
 
+import { formatSize } from "../components/sizes";
+
 export interface Entry {
     uuid: string;
     addresses: string[] | null;
@@ -24,19 +26,6 @@ export const FIELDS = [
     ...["uuid", "addresses", "boot_address", "boot_mode", "bmc_address", "cpu_arch", "cpus", "memory_mb", "disk_sizes"],
     ...["manufacturer", "product_name", "serial_number", "client_address", "seen_at", "seen_count", "created_at"],
 ];
-
-const UNITS: [number, string][] = [
-    [1e12, "TB"],
-    [1e9, "GB"],
-    [1e6, "MB"],
-];
-
-/** Return a size of a disk as its maker writes it. */
-export function formatSize(bytes: number): string {
-    const [size, unit] = UNITS.find(([size]) => bytes >= size) ?? [1, "B"];
-    const count = bytes / size;
-    return `${count >= 10 || Number.isInteger(count) ? Math.round(count) : count.toFixed(1)} ${unit}`;
-}
 
 /** Return the disks in words: `2 × 480 GB, 4 TB`. */
 export function describeDisks(sizes: number[] | null): string {

@@ -11,6 +11,7 @@ import { Loaded } from "../components/loading";
 import { formatNumber } from "../components/number";
 import { StateBadge, toneOf } from "../components/state";
 import { Elapsed, formatDuration, parseTime, Time } from "../components/time";
+import { quoteValue } from "../fleet/quote";
 import { useNow } from "../live/clock";
 import { useLive } from "../live/resource";
 import { useStale } from "../live/stale";
@@ -243,7 +244,7 @@ function Bar({ progress, isLate, label }: { progress: number | null; isLate: boo
 }
 
 function Counts({ counts }: { counts: Overview["counts"] }): JSX.Element {
-    const term = (key: string, value: string): string => `${key}:${/[\s,"]/.test(value) ? `"${value}"` : value}`;
+    const term = (key: string, value: string): string => `${key}:${quoteValue(value)}`;
     return (
         <aside class="home-counts" aria-label="Counts">
             <p class="total">

@@ -1,5 +1,7 @@
 /** Arguments of steps as texts, checked by what the step says of them. */
 
+import { isObject } from "../components/values";
+
 export type Args = Record<string, unknown>;
 
 export interface ArgumentInfo {
@@ -22,10 +24,6 @@ const TYPES: Record<string, { holds: (value: unknown) => boolean; hint: string }
     array: { holds: Array.isArray, hint: "Write a list in JSON: […]." },
     object: { holds: isObject, hint: "Write an object in JSON: {…}." },
 };
-
-function isObject(value: unknown): value is Args {
-    return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function parse(text: string): unknown {
     try {

@@ -7,7 +7,7 @@ import { bodyOf, bulkOf, PART, splitNodes, verbIn, type Body } from "./targets";
 import type { Verb } from "./verbs";
 
 const MOST_LINES = 20; // more nodes have bulk requests only
-const EVERY = "name:*"; // the filter of all nodes: a bulk request refuses an empty one
+const EVERY = "uuid:*"; // the filter of all nodes: a bulk request refuses an empty one
 
 const OPTIONS: Record<string, string> = {
     configdrive: "--config-drive",

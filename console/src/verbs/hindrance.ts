@@ -9,7 +9,7 @@ interface Hindrances {
 
 /** Return why a verb cannot be started now; null: it can. */
 export function whyNot({ permission, missing, isWrong, isImageChanged }: Hindrances): string | null {
-    if (!permission.allowed) return permission.reason ?? "Your roles do not allow this.";
+    if (!permission.allowed) return permission.reason;
     if (missing) return missing;
     if (isWrong) return "Correct the arguments first.";
     return isImageChanged ? "Save the image first." : null;

@@ -56,8 +56,7 @@ function useImage({ node, onChanged, saved }: InstanceProps) {
 /** Shows the image that a deployment installs, to be changed before it. */
 export function InstanceFields(props: InstanceProps): JSX.Element | null {
     const { info, image, setImage, isChanged, isBusy, error, read, save } = useImage(props);
-    const permission = usePermission(props.node)(RULE);
-    const refusal = permission.allowed ? null : (permission.reason ?? "Your roles do not allow this.");
+    const refusal = usePermission(props.node)(RULE).reason;
     if (info === null) return error === null ? null : <Problem text={error} retry={read} />;
     return (
         <fieldset class="fields">

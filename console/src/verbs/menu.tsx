@@ -18,8 +18,8 @@ export function useRefusal(targets: Omit<VerbRequest, "verb">): (name: VerbName)
     const one = !targets.matching && targets.nodes?.length === 1 ? (targets.nodes[0] ?? null) : null;
     const allows = usePermission(one?.uuid ?? null);
     return (name) => {
-        const permission = allows(verbOf(name).rule);
-        if (!permission.allowed) return permission.reason ?? "Your roles do not allow this.";
+        const { allowed, reason } = allows(verbOf(name).rule);
+        if (!allowed) return reason;
         return one ? refusalIn(name, one.provision_state ?? null) : null;
     };
 }
