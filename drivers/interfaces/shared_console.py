@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import Callable
+from typing import Literal
 
 from oslo_config import cfg
 from oslo_log import log
@@ -20,6 +21,9 @@ MakeStream = Callable[[bool], SerialStream]
 """Returns a new stream to a machine's console, given whether it is taken from another client of the BMC."""
 
 _TYPED_WITHIN_S = 5.0
+_ENDED_WITHIN_S = 3.0
+"""Seconds in which what has read a stream ends, when the stream is closed."""
+
 _AT_ONCE = 64
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
 
@@ -83,6 +87,7 @@ class SharedConsole:
         self._not_before = 0.0
         self._stream: SerialStream | None = None
         self._life: asyncio.Task[None] | None = None
+        self._turn: asyncio.Future[Literal[True]] | None = None
         self._opened: asyncio.Future[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._farewell: asyncio.Task[None] | None = None
@@ -105,7 +110,8 @@ class SharedConsole:
         if asyncio.get_running_loop().time() >= self._not_before:
             self._open(make, False)
 
-    def release(self) -> None:
+    async def release(self) -> None:
+        """Keep it open no longer than it is read."""
         self._is_kept = False
         self._leave_alone()
 
@@ -125,15 +131,15 @@ class SharedConsole:
     async def _live(
         self, stream: SerialStream, opened: "asyncio.Future[None]", before: "asyncio.Task[None] | None"
     ) -> None:
-        if before is not None:  # BMCs have one session for it
-            await asyncio.wait([before])
         error: errors.IngotError | None = None
         try:
-            async with self._options.turns:
-                await stream.open()
-            opened.set_result(None)
-            self._pause = _FIRST_PAUSE_S
-            LOG.info("Node %s: its serial console is open, at %s", self.node, stream.where)
+            if before is not None:  # BMCs have one session for it
+                await asyncio.wait([before])
+            await self._open_in_turn(stream)
+            if stream.has_opened:
+                opened.set_result(None)
+                self._pause = _FIRST_PAUSE_S
+                LOG.info("Node %s: its serial console is open, at %s", self.node, stream.where)
             while said := await stream.read():
                 self._hear(said)
         except errors.IngotError as exc:
@@ -145,7 +151,20 @@ class SharedConsole:
             if self._stream is stream:
                 self._stream = None
             await stream.close()
-        self._end_life(error, opened)
+            self._end_life(error, opened)
+
+    async def _open_in_turn(self, stream: SerialStream) -> None:
+        """Open a stream, unless it is to be closed before its turn has come: many BMCs may be asked before."""
+        if stream.is_closing:
+            return
+        self._turn = turn = asyncio.ensure_future(self._options.turns.acquire())
+        try:
+            await asyncio.wait([turn])
+            if not turn.cancelled():
+                await stream.open()
+        finally:
+            if not turn.cancel() and not turn.cancelled():
+                self._options.turns.release()
 
     def _end_life(self, error: errors.IngotError | None, opened: "asyncio.Future[None]") -> None:
         is_last = opened is self._opened
@@ -178,21 +197,25 @@ class SharedConsole:
         for reader in list(self.readers):
             reader.hear(said)
 
-    def note_boot(self) -> None:
+    async def note_boot(self) -> None:
+        """Forget what the machine has said."""
         self.said.clear()
 
     async def close(self, code: frames.End, reason: str) -> None:
-        """Give it back to the BMC; readers learn the reason."""
+        """Give it back to the BMC, in a few seconds whatever the BMC does; readers learn the reason."""
         self._is_kept = False
         self._stay()
         self._change("closed", reason)
         self._end_readers(code, reason)
         life, self._is_ending = self._life, True
+        if self._turn is not None:
+            self._turn.cancel()
         if self._stream is not None:
             LOG.info("Node %s: its serial console is closed: %s", self.node, reason)
             await self._stream.close()
         if life is not None:
-            await asyncio.wait([life])
+            await asyncio.wait([life], timeout=_ENDED_WITHIN_S)
+            life.cancel()
         if self._is_ending:
             self._forget(self)
 
