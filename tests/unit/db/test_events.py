@@ -205,6 +205,7 @@ class EventsOnSQLite(database.TestCase):
         conductors.drain(self.db, "one")
         conductors.confirm_drain(self.db, own)
         conductors.undrain(self.db, "one")
+        conductors.undrain(self.db, "one")  # it is not drained anymore: nothing happens
         conductors.register(self.db, "one", about, [])
         conductors.withdraw(self.db, own)
         conductors.unregister(self.db, own)
