@@ -120,7 +120,7 @@ def _start_console(task: Task) -> None:
     if not task.node.console_enabled or task.driver.console is None:
         return
     try:
-        task.driver.console.start_console(task)
+        task.driver.console.resume_console(task)
     except errors.IngotError as exc:
         LOG.warning("Node %s: its console does not start again: %s", task.node.uuid, exc.message)
         task.set(console_enabled=False)

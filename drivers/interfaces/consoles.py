@@ -33,7 +33,8 @@ class Consoles:
         """Open the console of a node and keep it open until :meth:`stop`; return when it is open.
 
         :raises ConsoleTaken: another client of the BMC has it.
-        :raises HardwareError: the BMC refuses, or does not answer in time.
+        :raises HardwareError: the BMC refuses.
+        :raises HardwareUnreachable: it does not answer, or it is not open in time.
         """
 
         async def start() -> None:
@@ -94,6 +95,11 @@ class Consoles:
         """Return whether the console of a node is open, or is being opened."""
         console = self._consoles.get(node)
         return console is not None and console.is_running
+
+    def is_due(self, node: str) -> bool:
+        """Return whether :meth:`keep` would open the console of a node now."""
+        console = self._consoles.get(node)
+        return console is None or console.is_due
 
     def list_nodes(self) -> list[str]:
         """Return the nodes whose console is open, or is to be."""

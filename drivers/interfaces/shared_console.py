@@ -4,6 +4,7 @@ import abc
 import asyncio
 import contextlib
 import functools
+import time
 from collections.abc import Callable
 from typing import Literal
 
@@ -19,6 +20,9 @@ LOG = log.getLogger(__name__)
 
 MakeStream = Callable[[bool], SerialStream]
 """Returns a new stream to a machine's console, given whether it is taken from another client of the BMC."""
+
+_OPENED_WITHIN_S = 50.0
+"""Seconds after which who starts it waits no more, which is sooner than a client of RPC gives up."""
 
 _TYPED_WITHIN_S = 5.0
 _ENDED_WITHIN_S = 3.0
@@ -99,15 +103,27 @@ class SharedConsole:
         """Whether it is open, or is being opened."""
         return self._life is not None and not self._is_ending
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is to be opened if it is kept: it is not open, and the pause since it has failed is over."""
+        return not self.is_running and time.monotonic() >= self._not_before
+
     async def start(self, make: MakeStream) -> None:
         """Open it, and keep it open; see :meth:`ingot.drivers.interfaces.consoles.Consoles.start`."""
-        await asyncio.shield(self._open(make, False))
+        try:
+            async with asyncio.timeout(_OPENED_WITHIN_S):
+                await asyncio.shield(self._open(make, False))
+        except TimeoutError:
+            self._leave_alone()
+            reason = f"it is not open after {_OPENED_WITHIN_S:.0f} s"
+            raise errors.HardwareUnreachable(what="The serial console", reason=reason) from None
         self._is_kept = True
 
     def keep(self, make: MakeStream) -> None:
         """Do the same without waiting, and not too soon after it has failed; each pause in a row is twice as long."""
         self._is_kept = True
-        if asyncio.get_running_loop().time() >= self._not_before:
+        self._stay()
+        if self.is_due:
             self._open(make, False)
 
     async def release(self) -> None:
@@ -178,7 +194,7 @@ class SharedConsole:
         if error is None or not is_last:
             return
         LOG.warning("Node %s: its serial console is not available: %s", self.node, error.message)
-        self._not_before = asyncio.get_running_loop().time() + self._pause
+        self._not_before = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
         is_taken = isinstance(error, errors.ConsoleTaken)
         self._change("taken" if is_taken else "lost", error.message)
@@ -252,7 +268,7 @@ class SharedConsole:
         self._leave_alone()
 
     async def type(self, reader: Reader, typed: bytes) -> None:
-        """Type something, or a break if it is nothing; who may not learns why."""
+        """Type something, or a break if it is nothing; a reader who may not type learns the reason."""
         if reader is not self.writer:
             whose = f"{self.writer.user} types here" if self.writer else "this reader only reads"
             reader.tell(self._describe(reader, f"nothing is typed: {whose}"))
@@ -278,9 +294,15 @@ class SharedConsole:
         self._expiry = asyncio.get_running_loop().call_later(self._options.linger, self._expire)
 
     def _expire(self) -> None:
-        self._farewell = asyncio.ensure_future(self.close(frames.End.DONE, "no one reads it"))
+        self._farewell = asyncio.ensure_future(self._close_after(self._expiry))
+
+    async def _close_after(self, expiry: asyncio.TimerHandle | None) -> None:
+        """Close it, unless someone has come between the end of the time and now."""
+        if self._expiry is expiry:
+            await self.close(frames.End.DONE, "no one reads it")
 
     def _stay(self) -> None:
+        """Have it stay open, although it was left alone."""
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None

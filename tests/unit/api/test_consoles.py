@@ -361,6 +361,16 @@ class Keeping(ConsoleCase):
             self.assertTrue(self.consoles.is_running(self.uuid))
         self.wait(lambda: not self.consoles.list_nodes(), "it is closed")
 
+    def test_one_that_does_not_open_keeps_no_deployment_waiting(self) -> None:
+        async def hang(_stream: fake_console.EchoStream) -> None:
+            await asyncio.sleep(LIMIT)
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.generic.fake_console.EchoStream.attend", hang))
+        node = database.make_node(self.db, console_enabled=True)
+        after = self.run_flow(node, "deploy", states.DEPLOYING)
+        self.assertEqual((states.ACTIVE, True), (after.provision_state, after.console_enabled))
+        self.assertEqual(1, self.consoles.count()[0]["connecting"])
+
     def test_one_without_a_stream_is_left_alone(self) -> None:
         nodes.set_always(self.db, self.uuid, {"console_enabled": True, "console_interface": "fake-graphical"})
         keeper_calls = metric_values.read("ingot_conductor_timer_duration_seconds_count", timer="keep_consoles")

@@ -251,6 +251,38 @@ class SharedConsoleTest(testtools.TestCase):
         self.consoles.stop(NODE, "switched off")
         self.assertIn("it was closed meanwhile", str(opening.exception()))
 
+    def test_who_opens_one_does_not_wait_for_ever(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.shared_console._OPENED_WITHIN_S", 0.2))
+        self.line.gate = False
+        late = self.assertRaises(errors.HardwareUnreachable, self.consoles.start, NODE, self.line)
+        self.assertIn("it is not open after 0 s", late.message)
+        self.wait(lambda: not self.consoles.list_nodes(), "it is given up, as no one reads it")
+
+    def test_who_comes_at_the_end_of_the_time_stays(self) -> None:
+        first, second = Reader(), Reader()
+        console = self.attend(first)
+        self.wait(lambda: first.states[-1:] == ["open"], "it is open")
+
+        async def expire_and_attend() -> None:
+            console.leave(first)
+            console._expire()
+            self.consoles.attend(NODE, self.line, second, take_over=False)
+            await asyncio.sleep(0.1)
+
+        self.run_there(expire_and_attend)
+        self.assertEqual(([], [NODE]), (second.ends, self.consoles.list_nodes()))
+        self.run_there(lambda: console.leave(second))
+        self.wait(lambda: not self.consoles.list_nodes(), "it is closed after that one, too")
+
+    def test_one_that_has_failed_is_due_after_a_pause(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.shared_console._FIRST_PAUSE_S", 0.5))
+        self.assertTrue(self.consoles.is_due(NODE))
+        self.line.fault = errors.HardwareError(what="BMC", reason="no")
+        self.consoles.keep(NODE, self.line)
+        self.wait(lambda: not self.consoles.is_running(NODE), "it has failed")
+        self.assertFalse(self.consoles.is_due(NODE))
+        self.wait(lambda: self.consoles.is_due(NODE), "the pause is over")
+
     def test_a_failure_that_is_a_bug_ends_it_with_a_message(self) -> None:
         self.line.fault = ValueError("odd")
         refused = self.assertRaises(errors.StepFailed, self.consoles.start, NODE, self.line)
