@@ -469,7 +469,37 @@ class Tickets(ConsoleCase):
                 code, text = terminal.read_end()
                 self.assertEqual((frames.End.STOPS, True), (code, reason in text), text)
 
+    def test_a_connection_without_a_ticket_costs_no_other_one_its_place(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.conductor.console_server._MOST_STRANGERS", 2))
+        place = self.ask()
+        strangers = [socket.create_connection((place["host"], place["port"]), LIMIT) for _ in range(3)]
+        for stranger in strangers:
+            self.addCleanup(stranger.close)
+        self.assertEqual(b"", strangers[2].recv(1))  # at once: those before have as long as a handshake may take
+        for stranger in strangers:
+            stranger.close()
+
+        def attend() -> bytes:
+            with contextlib.suppress(OSError):
+                return self.connect(place).recv(1)
+            return b""
+
+        self.wait(attend, "there is a place again")
+        self.connect(self.ask("read")).recv(1)  # who has shown one is no stranger
+
     def test_a_port_that_is_in_use_is_named(self) -> None:
         self.conf.set_override("port", self.port, group="console")
-        refused = self.assertRaises(errors.Occupied, self.ask)
+        refused = self.assertRaises(errors.ServiceUnavailable, self.ask)
         self.assertIn("[console] host_ip and port", refused.message)
+
+    def test_a_conductor_does_not_start_without_the_port_that_it_is_given(self) -> None:
+        self.conf.set_override("port", self.port, group="console")
+        self.conf.set_override("host", "conductor-2")
+        other = self.make_conductor(self.db)
+        refused = self.assertRaises(errors.Occupied, other.start)
+        self.assertIn("[console] host_ip and port", refused.message)
+        self.assertFalse(other.membership.is_registered)
+        self.conf.set_override("port", ports.tcp(), group="console")
+        third = self.make_conductor(self.db)
+        self.start(third)
+        socket.create_connection(("127.0.0.1", self.conf.console.port), LIMIT).close()
