@@ -128,9 +128,9 @@ def _start_console(task: Task) -> None:
 
 def _stop_console(task: Task) -> None:
     """Stop the console of an instance that goes; it stays enabled for the next one. Those who read it have to leave."""
+    task.consoles.stop(task.node.uuid, "the instance is deleted")  # first, or they would learn of another reason
     if task.node.console_enabled and task.driver.console is not None:
         task.driver.console.stop_console(task)
-    task.consoles.stop(task.node.uuid, "the instance is deleted")
 
 
 def _tear_down(task: Task) -> Answer:

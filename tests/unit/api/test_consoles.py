@@ -322,6 +322,31 @@ class Ends(ConsoleCase):
             self.assertEqual((frames.End.RELEASED, True), self.read_end(terminal, "deleted"))
         self.assertEqual(404, self.read_log().status_code)
 
+    def test_when_the_instance_of_one_that_is_enabled_is_deleted(self) -> None:
+        nodes.set_always(self.db, self.uuid, {"provision_state": states.ACTIVE, "console_enabled": True})
+        with self.attend() as terminal:
+            terminal.read_until("fake machine")
+            self.run_flow(nodes.get(self.db, self.uuid), "delete", states.DELETING)
+            self.assertEqual((frames.End.RELEASED, True), self.read_end(terminal, "the instance is deleted"))
+
+    def test_when_what_the_conductor_sends_cannot_be_understood(self) -> None:
+        for sent in (b"\xff" * 20, b"\1\0\0\0\1\xff", b"\2\0\0\0\2[]", b"\2\0\0\0\2{}", b"\2\0\0\0\1{"):
+
+            def send(remote: Any, _packed: bytes, sent: bytes = sent) -> None:
+                remote._leaving.write(sent)
+
+            with fixtures.MonkeyPatch("ingot.conductor.console_server._Remote._send", send), self.attend() as terminal:
+                self.assertEqual((frames.End.STOPS, True), self.read_end(terminal, "cannot be understood"))
+        self.assertIn("sends what is none of its frames", self.log.output)
+
+    def test_when_what_carries_its_bytes_fails(self) -> None:
+        async def fail(_socket: object) -> None:
+            raise OSError("odd")
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.web.web_sockets.WebSocket.keep_alive", fail))
+        with self.attend() as terminal:
+            self.assertEqual((frames.End.STOPS, True), self.read_end(terminal, "failed unexpectedly"))
+
     def test_when_it_is_time_to_log_in_again(self) -> None:
         self.useFixture(fixtures.MonkeyPatch("ingot.api.web.consoles._LONGEST_S", 0.5))
         with self.attend() as terminal:
