@@ -41,7 +41,7 @@ _BEHIND = 2**20
 """Bytes that may wait for a reader, besides what was said before it came."""
 
 _MOST_STRANGERS = 64
-"""Connections that have not shown a valid ticket, at a time."""
+"""Connections at a time that have not shown a valid ticket, besides those that tickets were given for."""
 
 _REST_S = 1.0
 """Seconds until connections are accepted again, when this process cannot."""
@@ -153,7 +153,7 @@ class ConsoleServer:
                     LOG.warning("Connections for consoles cannot be accepted: %s", exc)
                     await asyncio.sleep(_REST_S)
                     continue
-                if self._strangers >= _MOST_STRANGERS:
+                if self._strangers >= _MOST_STRANGERS + len(self._tickets):
                     LOG.debug("A connection for a console is closed: %d have shown no ticket yet", self._strangers)
                     accepted.close()
                     continue
