@@ -38,7 +38,7 @@ class ConsoleKeeper:
         known = self._without_stream
         self._without_stream = {uuid: version for uuid, version in known.items() if uuid in own}
         for uuid, node in own.items():
-            if node.console_enabled and consoles.is_due(uuid) and known.get(uuid) != node.version:
+            if node.console_enabled and consoles.is_ready_to_open(uuid) and known.get(uuid) != node.version:
                 self._open(node)
 
     def _open(self, node: models.Node) -> None:

@@ -126,7 +126,8 @@ class ConsoleRelay:
         self, ended: "asyncio.Future[tuple[int, str]]", tasks: "list[asyncio.Task[None]]"
     ) -> tuple[int, str]:
         """Wait for one of those that carry bytes to end; each says why, unless it has failed."""
-        await asyncio.wait([ended, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        ends: list[asyncio.Future[Any]] = [ended, *tasks]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
             return ended.result()
         failure = next((task.exception() for task in tasks if task.done()), None)

@@ -96,10 +96,10 @@ class Consoles:
         console = self._consoles.get(node)
         return console is not None and console.is_running
 
-    def is_due(self, node: str) -> bool:
+    def is_ready_to_open(self, node: str) -> bool:
         """Return whether :meth:`keep` would open the console of a node now."""
         console = self._consoles.get(node)
-        return console is None or console.is_due
+        return console is None or console.is_ready_to_open
 
     def list_nodes(self) -> list[str]:
         """Return the nodes whose console is open, or is to be."""

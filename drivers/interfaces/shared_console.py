@@ -104,7 +104,7 @@ class SharedConsole:
         return self._life is not None and not self._is_ending
 
     @property
-    def is_due(self) -> bool:
+    def is_ready_to_open(self) -> bool:
         """Whether it is to be opened if it is kept: it is not open, and the pause since it has failed is over."""
         return not self.is_running and time.monotonic() >= self._not_before
 
@@ -123,7 +123,7 @@ class SharedConsole:
         """Do the same without waiting, and not too soon after it has failed; each pause in a row is twice as long."""
         self._is_kept = True
         self._stay()
-        if self.is_due:
+        if self.is_ready_to_open:
             self._open(make, False)
 
     async def release(self) -> None:

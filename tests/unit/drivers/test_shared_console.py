@@ -276,12 +276,12 @@ class SharedConsoleTest(testtools.TestCase):
 
     def test_one_that_has_failed_is_due_after_a_pause(self) -> None:
         self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.shared_console._FIRST_PAUSE_S", 0.5))
-        self.assertTrue(self.consoles.is_due(NODE))
+        self.assertTrue(self.consoles.is_ready_to_open(NODE))
         self.line.fault = errors.HardwareError(what="BMC", reason="no")
         self.consoles.keep(NODE, self.line)
         self.wait(lambda: not self.consoles.is_running(NODE), "it has failed")
-        self.assertFalse(self.consoles.is_due(NODE))
-        self.wait(lambda: self.consoles.is_due(NODE), "the pause is over")
+        self.assertFalse(self.consoles.is_ready_to_open(NODE))
+        self.wait(lambda: self.consoles.is_ready_to_open(NODE), "the pause is over")
 
     def test_a_failure_that_is_a_bug_ends_it_with_a_message(self) -> None:
         self.line.fault = ValueError("odd")
