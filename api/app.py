@@ -28,7 +28,7 @@ from ingot.api.auth.rules import RULES
 from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions, web_console
 from ingot.api.web.audit_trail import Done, Subject, Trail
 from ingot.api.web.call import Call, LockWaits, Reply
-from ingot.api.web.consoles import Console, Consoles
+from ingot.api.web.consoles import ConsoleRelay, ConsoleRelays
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
@@ -210,13 +210,13 @@ class Answer(NamedTuple):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes = b""
-    lasting: streams.Lasting | Console | None = None
+    lasting: streams.Lasting | ConsoleRelay | None = None
     close: Callable[[], None] | None = None
 
 
 def collect(wsgi_app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> Answer:
     """Have the application answer a request that has arrived whole."""
-    lasting: list[streams.Lasting | Console] = []
+    lasting: list[streams.Lasting | ConsoleRelay] = []
     begun: list[tuple[str, list[tuple[str, str]]]] = []
     environ[streams.TAKE] = lasting.append
     try:
@@ -253,7 +253,7 @@ class Api:
         self.feed = Feed(conf, db, is_alone=client.stays_inside)
         self._lock_waits = LockWaits(conf)
         self._downloads = Downloads(conf)
-        self.consoles = Consoles(conf)
+        self.consoles = ConsoleRelays(conf)
         tracing.start(conf, "ingot-api")
         self.trail = Trail(conf, db)
         self.notifier = notifier.Notifier(conf, notifier.API)

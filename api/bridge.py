@@ -212,7 +212,7 @@ class Bridge:
         return True
 
     async def _send(self, scope: Scope, answer: Answer, send: Callable[..., Any]) -> None:
-        if isinstance(answer.lasting, consoles.Console):
+        if isinstance(answer.lasting, consoles.ConsoleRelay):
             await self._converse(scope[CONNECTION], answer, answer.lasting)
             return
         start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
@@ -240,7 +240,7 @@ class Bridge:
             if answer.close:
                 answer.close()
 
-    async def _converse(self, connection: Connection, answer: Answer, console: consoles.Console) -> None:
+    async def _converse(self, connection: Connection, answer: Answer, console: consoles.ConsoleRelay) -> None:
         connection.sender = asyncio.current_task()
         try:
             if not connection.gone:

@@ -111,6 +111,18 @@ def pack_message(kind: Kind, message: Json | Status) -> bytes:
     return pack(kind, orjson.dumps(message))
 
 
+def read_end(content: bytes) -> tuple[int, str]:
+    """Return what a frame of kind END says.
+
+    :raises BadFrame: it is not of that form.
+    """
+    try:
+        end = orjson.loads(content)
+        return int(end["code"]), str(end["reason"])
+    except (ValueError, KeyError, TypeError) as exc:
+        raise BadFrame(f"an end without code and reason: {content[:80]!r}") from exc
+
+
 async def read(stream: asyncio.StreamReader) -> Frame | None:
     """Return the next frame; None: the other side is gone.
 

@@ -40,6 +40,12 @@ _FAREWELL_S = 30.0
 _BEHIND = 2**20
 """Bytes that may wait for a reader, besides what was said before it came."""
 
+_MOST_STRANGERS = 64
+"""Connections at a time that have not shown a valid ticket, besides those that tickets were given for."""
+
+_REST_S = 1.0
+"""Seconds until connections are accepted again, when this process cannot."""
+
 _ANY = ("0.0.0.0", "::")  # noqa: S104 - they are compared with
 
 
@@ -58,22 +64,33 @@ class Visit(NamedTuple):
 
 
 class ConsoleServer:
-    """Begins to listen with the first ticket."""
+    """Listens from the start if it has a port of its own, or else from the first ticket on."""
 
     def __init__(self, conf: cfg.ConfigOpts, consoles: Consoles) -> None:
         self._conf = conf
         self._consoles = consoles
         self._guard = threading.Lock()
         self._tickets: dict[str, tuple[Visit, float]] = {}  # with the moment at which they end
-        self._server: asyncio.Server | None = None
+        self._accepting: asyncio.Task[None] | None = None
+        self._strangers = 0
+        self._visits: set[asyncio.Task[None]] = set()
         self._fingerprint = ""
         self._port = 0
+
+    def start(self) -> None:
+        """Begin to listen, if the port is one that an operator has chosen.
+
+        :raises Occupied: another process has it, or this host does not have the address.
+        """
+        with self._guard:
+            if self._conf.console.port and self._accepting is None:
+                self._listen()
 
     def admit(self, visit: Visit) -> frames.Place:
         """Return where an API comes for a console, and with which ticket.
 
         :raises ConsoleTaken: it is to type, not to take over, and another user types.
-        :raises ConfigurationError: this process cannot listen where its options say.
+        :raises ServiceUnavailable: this process cannot listen.
         """
         writer = self._consoles.find_writer(visit.node)
         if visit.types and not visit.take_over and writer is not None:
@@ -81,8 +98,11 @@ class ConsoleServer:
             raise errors.ConsoleTaken(node=visit.node, reason=reason)
         name = secrets.token_urlsafe(32)
         with self._guard:
-            if self._server is None:
-                self._listen()
+            if self._accepting is None:
+                try:
+                    self._listen()
+                except errors.Occupied as exc:
+                    raise errors.ServiceUnavailable(what="The console", reason=exc.message.rstrip(".")) from exc
             now = time.monotonic()
             self._tickets = {known: one for known, one in self._tickets.items() if one[1] > now}
             self._tickets[name] = visit, now + _TICKET_S
@@ -93,14 +113,18 @@ class ConsoleServer:
     def stop(self) -> None:
         """Listen no more; those who read are gone with the consoles."""
 
-        async def stop() -> None:
-            if self._server is not None:
-                self._server.close()
+        async def end(accepting: "asyncio.Task[None]") -> None:
+            accepting.cancel()
+            await asyncio.wait([accepting])
 
-        if self._server is not None:
-            bmc_loop.submit(stop()).result()
+        if self._accepting is not None:
+            with contextlib.suppress(TimeoutError):
+                bmc_loop.submit(end(self._accepting)).result(_HANDSHAKE_S)
 
     def _listen(self) -> None:
+        """
+        :raises Occupied: it is not possible.
+        """
         host, port = str(self._conf.console.host_ip), self._conf.console.port
         context, self._fingerprint = _make_context()
         try:
@@ -109,29 +133,67 @@ class ConsoleServer:
             allowed = f"Cannot listen there for consoles: {exc}."
             raise errors.Occupied(option="[console] host_ip and port", value=f"{host}:{port}", allowed=allowed) from exc
         self._port = listener.getsockname()[1]
+        listener.setblocking(False)
 
-        async def listen() -> asyncio.Server:
-            return await asyncio.start_server(
-                self._serve, sock=listener, ssl=context, ssl_handshake_timeout=_HANDSHAKE_S, limit=2 * frames.LARGEST
-            )
+        async def begin() -> asyncio.Task[None]:
+            return asyncio.ensure_future(self._accept(listener, context))
 
-        self._server = bmc_loop.submit(listen()).result()
+        self._accepting = bmc_loop.submit(begin()).result()
         LOG.info("Consoles are served to APIs at %s port %d", host, self._port)
 
     # On the loop
 
-    async def _serve(self, arriving: asyncio.StreamReader, leaving: asyncio.StreamWriter) -> None:
+    async def _accept(self, listener: socket.socket, context: ssl.SSLContext) -> None:
+        """Accept connections, as asyncio's server does. It would count none before the end of its TLS handshake."""
+        with listener:
+            while True:
+                try:
+                    accepted, _address = await asyncio.get_running_loop().sock_accept(listener)
+                except OSError as exc:  # as too many open files
+                    LOG.warning("Connections for consoles cannot be accepted: %s", exc)
+                    await asyncio.sleep(_REST_S)
+                    continue
+                if self._strangers >= _MOST_STRANGERS + len(self._tickets):
+                    LOG.debug("A connection for a console is closed: %d have shown no ticket yet", self._strangers)
+                    accepted.close()
+                    continue
+                self._strangers += 1
+                task = asyncio.ensure_future(self._serve(accepted, context))
+                self._visits.add(task)
+                task.add_done_callback(self._visits.discard)
+
+    async def _meet(
+        self, accepted: socket.socket, context: ssl.SSLContext
+    ) -> tuple[Visit | None, asyncio.StreamReader, asyncio.StreamWriter]:
+        """Return what a connection may open.
+
+        :raises OSError: it does not speak TLS, or not in time.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            arriving = asyncio.StreamReader(limit=2 * frames.LARGEST)
+            protocol = asyncio.StreamReaderProtocol(arriving)
+            transport, _protocol = await loop.connect_accepted_socket(
+                lambda: protocol, accepted, ssl=context, ssl_handshake_timeout=_HANDSHAKE_S
+            )
+            leaving = asyncio.StreamWriter(transport, protocol, arriving, loop)
+            return await self._read_ticket(arriving), arriving, leaving
+        finally:
+            self._strangers -= 1
+
+    async def _serve(self, accepted: socket.socket, context: ssl.SSLContext) -> None:
         """Serve one console to one reader."""
         try:
-            visit = await self._read_ticket(arriving)
-            if visit is not None:
-                behind = _BEHIND + self._conf.console.scrollback_size * 1024
-                remote = _Remote(visit, leaving, behind)
-                await self._attend(visit, remote, arriving)
+            visit, arriving, leaving = await self._meet(accepted, context)
+            with contextlib.closing(leaving):
+                if visit is not None:
+                    behind = _BEHIND + self._conf.console.scrollback_size * 1024
+                    remote = _Remote(visit, leaving, behind)
+                    await self._attend(visit, remote, arriving)
+        except OSError as exc:
+            LOG.debug("A connection for a console has ended: %s", exc)
         except Exception:  # the edge of a connection
             LOG.exception("A console could not be served to its end")
-        finally:
-            leaving.close()
 
     async def _read_ticket(self, arriving: asyncio.StreamReader) -> Visit | None:
         try:

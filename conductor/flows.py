@@ -120,7 +120,7 @@ def _start_console(task: Task) -> None:
     if not task.node.console_enabled or task.driver.console is None:
         return
     try:
-        task.driver.console.start_console(task)
+        task.driver.console.resume_console(task)
     except errors.IngotError as exc:
         LOG.warning("Node %s: its console does not start again: %s", task.node.uuid, exc.message)
         task.set(console_enabled=False)
@@ -128,9 +128,9 @@ def _start_console(task: Task) -> None:
 
 def _stop_console(task: Task) -> None:
     """Stop the console of an instance that goes; it stays enabled for the next one. Those who read it have to leave."""
+    task.consoles.stop(task.node.uuid, "the instance is deleted")  # first, or they would learn of another reason
     if task.node.console_enabled and task.driver.console is not None:
         task.driver.console.stop_console(task)
-    task.consoles.stop(task.node.uuid, "the instance is deleted")
 
 
 def _tear_down(task: Task) -> Answer:

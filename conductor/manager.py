@@ -88,8 +88,11 @@ class Conductor:
 
         What serves RPC or the API is started by its owner when this has returned. A step that begins earlier would lose
         its lock with those that are left over.
+
+        :raises Occupied: the port for consoles cannot be had, or another conductor has this one's name.
         """
         services, options = self.services, self.conf.conductor
+        self._console_server.start()
         self.membership.join()
         stale = nodes.release_stale(services.db, services.host)
         if stale:

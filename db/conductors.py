@@ -206,9 +206,11 @@ def undrain(db: Database, hostname: str) -> None:
     """
     named = CONDUCTORS.c.hostname == hostname
     with db.transaction() as connection:
-        if connection.execute(sa.update(CONDUCTORS).where(named).values(drain=None)).rowcount != 1:
+        drained = sa.and_(named, CONDUCTORS.c.drain.is_not(None))
+        if connection.execute(sa.update(CONDUCTORS).where(drained).values(drain=None)).rowcount == 1:
+            _announce(connection, named, "undrained")
+        elif connection.execute(sa.select(CONDUCTORS.c.id).where(named)).first() is None:
             raise errors.NotFound(noun="Conductor", ident=hostname)
-        _announce(connection, named, "undrained")
 
 
 @retry_transaction

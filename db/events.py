@@ -14,7 +14,7 @@ Events of one node are in the order in which they were written.
 
 What it costs: a change, nothing but bytes in its own UPDATE. To find out that there is nothing to collect or to read,
 one SELECT of indexes (:func:`has_later`). A collection that finds nothing, one SELECT on an index, one of the few
-conductors and two of empty tables. One that finds something, five more, however many nodes have changed, and four more
+conductors and two of empty tables. One that finds something, five more, however many nodes have changed, and five more
 for deleted ones, and for those that are no nodes.
 """
 
@@ -145,10 +145,11 @@ def _move_rows(db: Database, model: type[_Left], read: Callable[[_Left], list[Ro
     :param read: returns those of a row.
     """
     table = models.table(model)
-    rows = db.read_all(model, sa.select(table).order_by(table.c.id).limit(_BATCH))
-    if not rows:
+    if not db.read_column(sa.select(table.c.id).limit(1)):
         return 0
     with db.transaction() as connection:
+        # Not before: SQLite gives the ids of rows that another process has moved to the next ones.
+        rows = model.all_of(connection.execute(sa.select(table).order_by(table.c.id).limit(_BATCH)))
         moved = sa.delete(table).where(table.c.id.in_([row.id for row in rows]))
         if connection.execute(moved).rowcount != len(rows):
             raise Deadlock(what="The database", reason="another process collects the same events")

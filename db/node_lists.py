@@ -154,9 +154,9 @@ def list_of_drivers(db: Database, group: str, drivers: Collection[str], names: C
 def list_with_console(db: Database, group: str, drivers: Collection[str], uuids: Collection[str]) -> list[models.Node]:
     """Return nodes of a group with these drivers whose console is enabled, and some others by uuid.
 
-    Of each: uuid, driver, conductor_group, console_enabled.
+    Of each: uuid, driver, conductor_group, console_enabled, and what its version is made of.
     """
-    names = ("uuid", "driver", "conductor_group", "console_enabled")
+    names = ("uuid", "driver", "conductor_group", "console_enabled", "revision", "created_at")
     asked = sa.or_(_NODES.c.console_enabled.is_(True), _NODES.c.uuid.in_(uuids))
     of_group = (_NODES.c.conductor_group == group, _NODES.c.driver.in_(list(drivers)))
     return _read(db, _select(*names).where(*of_group, asked))

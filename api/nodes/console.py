@@ -29,7 +29,7 @@ def attend(call: Call, node: str) -> Reply:
     handshake = web_sockets.Handshake(call.path, call.headers, call.offers_web_socket, consoles.SUBPROTOCOL)
     user = call.ctx.user_name or call.ctx.user_id or call.where
     seconds = call.session.seconds_left if call.session else None
-    console = consoles.Console(call.consoles, handshake, found.uuid, seconds)
+    console = consoles.ConsoleRelay(call.consoles, handshake, found.uuid, seconds)
     try:
         place: frames.Place = call.client.call(
             call.ctx, found, "open_console", mode=mode, take_over=take_over, user=user

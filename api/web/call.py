@@ -14,7 +14,7 @@ from werkzeug.datastructures import Headers
 from ingot.api.auth.access import Access
 from ingot.api.auth.sessions import Session, Sessions
 from ingot.api.web.audit_trail import Subject
-from ingot.api.web.consoles import Consoles
+from ingot.api.web.consoles import ConsoleRelays
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.common import context, errors
@@ -60,7 +60,7 @@ class Call:
     rule: str
     feed: Feed
     downloads: Downloads
-    consoles: Consoles
+    consoles: ConsoleRelays
     sessions: Sessions
     session: Session | None
     notifier: Notifier

@@ -26,19 +26,19 @@ _LONGEST_S = 3600.0
 _CONNECTED_WITHIN_S = 10.0
 
 
-class Consoles:
+class ConsoleRelays:
     """Of this process; at most ``[console] max_consoles`` at once."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._most: int = conf.console.max_consoles
         self._guard = threading.Lock()
-        self._open: set[Console] = set()
+        self._open: set[ConsoleRelay] = set()
         self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def enter(self, console: "Console") -> None:
+    def enter(self, console: "ConsoleRelay") -> None:
         """
         :raises ServiceUnavailable: there are as many as there may be.
         """
@@ -48,7 +48,7 @@ class Consoles:
                 raise errors.ServiceUnavailable(what="Another console", reason=reason)
             self._open.add(console)
 
-    def leave(self, console: "Console") -> None:
+    def leave(self, console: "ConsoleRelay") -> None:
         """Take note that one ended; safe to repeat."""
         with self._guard:
             self._open.discard(console)
@@ -61,7 +61,7 @@ class Consoles:
                 console.end(frames.End.STOPS, "this process of the API stops; come back")
 
 
-class Console:
+class ConsoleRelay:
     """One reader of one console.
 
     :param handshake: of its client.
@@ -70,7 +70,7 @@ class Console:
     """
 
     def __init__(
-        self, consoles: Consoles, handshake: web_sockets.Handshake, node: str, seconds: float | None = None
+        self, consoles: ConsoleRelays, handshake: web_sockets.Handshake, node: str, seconds: float | None = None
     ) -> None:
         self.handshake = handshake
         self._consoles = consoles
@@ -86,7 +86,7 @@ class Console:
         self._place = place
 
     def close(self) -> None:
-        """Free the place of this one; the server calls it when it has ended, however it has."""
+        """Free the place of this one; the server calls it at its end, whatever the reason for that is."""
         self._consoles.leave(self)
 
     def end(self, code: int, reason: str) -> None:
@@ -110,7 +110,7 @@ class Console:
             with contextlib.closing(leaving):
                 works = (self._show(socket, arriving), self._take(socket, leaving), self._watch(socket))
                 tasks = [asyncio.ensure_future(work) for work in works]
-                code, reason = await self._ended
+                code, reason = await self._wait_for_end(self._ended, tasks)
                 await socket.close(code, reason)
         except (OSError, errors.IngotError) as exc:
             reason = exc.message if isinstance(exc, errors.IngotError) else str(exc)
@@ -121,6 +121,18 @@ class Console:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _wait_for_end(
+        self, ended: "asyncio.Future[tuple[int, str]]", tasks: "list[asyncio.Task[None]]"
+    ) -> tuple[int, str]:
+        """Wait for one of those that carry bytes to end; each says why, unless it has failed."""
+        ends: list[asyncio.Future[Any]] = [ended, *tasks]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            return ended.result()
+        failure = next((task.exception() for task in tasks if task.done()), None)
+        LOG.error("Node %s: its console failed unexpectedly", self._node, exc_info=failure)
+        return frames.End.STOPS, "it failed unexpectedly; come back"
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the conductor, and show the ticket.
@@ -153,12 +165,14 @@ class Console:
                 elif frame.kind == frames.Kind.MESSAGE:
                     await socket.send(frame.content.decode())
                 elif frame.kind == frames.Kind.END:
-                    end = orjson.loads(frame.content)
-                    self._end(end["code"], end["reason"])
+                    self._end(*frames.read_end(frame.content))
                     return
             self._end(frames.End.STOPS, "its conductor is gone; come back")
-        except (web_sockets.Gone, frames.BadFrame) as exc:
+        except web_sockets.Gone as exc:
             self._end(frames.End.SLOW, str(exc))
+        except (frames.BadFrame, ValueError) as exc:
+            LOG.warning("Node %s: its console sends what is none of its frames: %s", self._node, exc)
+            self._end(frames.End.STOPS, "what its conductor sends cannot be understood; come back")
 
     async def _take(self, socket: web_sockets.WebSocket, leaving: asyncio.StreamWriter) -> None:
         """Give the conductor what the client types."""

@@ -26,7 +26,8 @@ CONSOLE: list[cfg.Opt] = [
         "port",
         default=0,
         help="Port for that, as 8190. With several [conductor] workers, each has a port of its own, counted up from "
-        "here. 0: any free one, which the API learns with each request.",
+        "here. A conductor that cannot have its port does not start. 0: any free one, which the API learns with each "
+        "request.",
     ),
     cfg.IntOpt(
         "max_consoles",

@@ -88,13 +88,13 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
         conductor.membership.on_name_conflict = stopped.set
         conductor.membership.claim_name()
         watched.start()
+        bus = transport.OsloTransport(conf)
+        server = bus.server(conf.host, conductor.endpoint)
+        db.serve_gauges()
+        conductor.start()
     except errors.IngotError:
         witness.dismiss()
         raise
-    bus = transport.OsloTransport(conf)
-    server = bus.server(conf.host, conductor.endpoint)
-    db.serve_gauges()
-    conductor.start()
     # Without a broker it tries for ever. Work that users have requested is found by sweeps meanwhile.
     listening = threading.Thread(target=server.start, name="rpc", daemon=True)
     listening.start()

@@ -28,6 +28,10 @@ class ConsoleInterface(BaseInterface):
         """Make the console reachable. Safe to repeat."""
         raise self.not_supported("start_console")
 
+    def resume_console(self, task: Task) -> None:
+        """Have the console be reachable again that was before. Flows call this, and do not wait for the BMC."""
+        self.start_console(task)
+
     def stop_console(self, task: Task) -> None:
         """Stop the console, if it was started. Flows call this when a node is taken over or deleted."""
         raise self.not_supported("stop_console")
@@ -50,6 +54,10 @@ class StreamConsole(ConsoleInterface):
 
     def start_console(self, task: Task) -> None:
         task.consoles.start(task.node.uuid, self.find_stream(task))
+
+    def resume_console(self, task: Task) -> None:
+        """Begin to open it; the conductor's keeper goes on if that fails."""
+        task.consoles.keep(task.node.uuid, self.find_stream(task))
 
     def stop_console(self, task: Task) -> None:
         task.consoles.stop(task.node.uuid, "the console was switched off")

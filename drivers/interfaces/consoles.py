@@ -3,18 +3,21 @@
 Threads call :class:`Consoles`. What it does with a console takes place on the loop of all BMCs.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar, get_args
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import get_args
 
 from oslo_config import cfg
+from oslo_log import log
 
 from ingot.common import console_frames as frames
 from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.interfaces.shared_console import MakeStream, Options, Reader, SharedConsole
 
-Answer = TypeVar("Answer")
+LOG = log.getLogger(__name__)
 
-_CLOSED_WITHIN_S = 10.0
+_DONE_WITHIN_S = 10.0
 
 
 class Consoles:
@@ -30,7 +33,8 @@ class Consoles:
         """Open the console of a node and keep it open until :meth:`stop`; return when it is open.
 
         :raises ConsoleTaken: another client of the BMC has it.
-        :raises HardwareError: the BMC refuses, or does not answer in time.
+        :raises HardwareError: the BMC refuses.
+        :raises HardwareUnreachable: it does not answer, or it is not open in time.
         """
 
         async def start() -> None:
@@ -44,41 +48,38 @@ class Consoles:
         async def keep() -> None:
             self._get(node).keep(make)
 
-        bmc_loop.submit(keep()).result()
+        _wait("Keeping a serial console open", keep())
 
     def release(self, node: str) -> None:
         """Keep it open no longer than it is read: it is not enabled anymore."""
-
-        async def release() -> None:
-            if node in self._consoles:
-                self._consoles[node].release()
-
-        bmc_loop.submit(release()).result()
+        self._on_loop([node], "Releasing serial consoles", SharedConsole.release)
 
     def stop(self, node: str, reason: str, code: frames.End = frames.End.RELEASED) -> None:
         """Give the console of a node back to its BMC, if it is open; its readers learn the reason."""
-
-        async def stop() -> None:
-            if node in self._consoles:
-                await self._consoles[node].close(code, reason)
-
-        if node in self._consoles:
-            bmc_loop.submit(stop()).result(_CLOSED_WITHIN_S)
+        self._on_loop([node], "Closing serial consoles", lambda console: console.close(code, reason))
 
     def stop_all(self, reason: str) -> None:
         """Do so with all of them, at the end of the process."""
-        for node in self.list_nodes():
-            self.stop(node, reason, frames.End.STOPS)
+        close = functools.partial(SharedConsole.close, code=frames.End.STOPS, reason=reason)
+        self._on_loop(self.list_nodes(), "Closing serial consoles", close)
 
     def note_boot(self, node: str) -> None:
         """Forget what the machine has said: it is switched on, or reset."""
+        self._on_loop([node], "Forgetting what machines have said", SharedConsole.note_boot)
 
-        async def note() -> None:
-            if node in self._consoles:
-                self._consoles[node].note_boot()
+    def _on_loop(self, nodes: Iterable[str], what: str, work: Callable[[SharedConsole], Awaitable[None]]) -> None:
+        """Have something done with the consoles of nodes, as far as there are any, at once; see :func:`_wait`."""
+        known = [node for node in nodes if node in self._consoles]
 
-        if node in self._consoles:
-            bmc_loop.submit(note()).result()
+        async def run() -> None:
+            found = [self._consoles[node] for node in known if node in self._consoles]
+            outcomes = await asyncio.gather(*map(work, found), return_exceptions=True)
+            for console, outcome in zip(found, outcomes, strict=True):
+                if outcome is not None:
+                    LOG.error("Node %s: %s failed unexpectedly", console.node, what.lower(), exc_info=outcome)
+
+        if known:
+            _wait(what, run())
 
     def read(self, node: str) -> bytes | None:
         """Return what the machine has said since it was switched on; None: its console is not open."""
@@ -94,6 +95,11 @@ class Consoles:
         """Return whether the console of a node is open, or is being opened."""
         console = self._consoles.get(node)
         return console is not None and console.is_running
+
+    def is_ready_to_open(self, node: str) -> bool:
+        """Return whether :meth:`keep` would open the console of a node now."""
+        console = self._consoles.get(node)
+        return console is None or console.is_ready_to_open
 
     def list_nodes(self) -> list[str]:
         """Return the nodes whose console is open, or is to be."""
@@ -127,3 +133,11 @@ class Consoles:
                 del self._consoles[node]
 
         return forget
+
+
+def _wait(what: str, work: Coroutine[object, None, None]) -> None:
+    """Have the loop do something. What takes too long goes on there: the caller has other work, or other nodes."""
+    try:
+        bmc_loop.submit(work).result(_DONE_WITHIN_S)
+    except TimeoutError:
+        LOG.warning("%s has not ended within %.0f s, and goes on", what, _DONE_WITHIN_S)

@@ -4,7 +4,9 @@ import abc
 import asyncio
 import contextlib
 import functools
+import time
 from collections.abc import Callable
+from typing import Literal
 
 from oslo_config import cfg
 from oslo_log import log
@@ -19,7 +21,13 @@ LOG = log.getLogger(__name__)
 MakeStream = Callable[[bool], SerialStream]
 """Returns a new stream to a machine's console, given whether it is taken from another client of the BMC."""
 
+_OPENED_WITHIN_S = 50.0
+"""Seconds after which who starts it waits no more, which is sooner than a client of RPC gives up."""
+
 _TYPED_WITHIN_S = 5.0
+_ENDED_WITHIN_S = 3.0
+"""Seconds in which what has read a stream ends, when the stream is closed."""
+
 _AT_ONCE = 64
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 300.0
 
@@ -83,6 +91,7 @@ class SharedConsole:
         self._not_before = 0.0
         self._stream: SerialStream | None = None
         self._life: asyncio.Task[None] | None = None
+        self._turn: asyncio.Future[Literal[True]] | None = None
         self._opened: asyncio.Future[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._farewell: asyncio.Task[None] | None = None
@@ -94,18 +103,31 @@ class SharedConsole:
         """Whether it is open, or is being opened."""
         return self._life is not None and not self._is_ending
 
+    @property
+    def is_ready_to_open(self) -> bool:
+        """Whether it is to be opened if it is kept: it is not open, and the pause since it has failed is over."""
+        return not self.is_running and time.monotonic() >= self._not_before
+
     async def start(self, make: MakeStream) -> None:
         """Open it, and keep it open; see :meth:`ingot.drivers.interfaces.consoles.Consoles.start`."""
-        await asyncio.shield(self._open(make, False))
+        try:
+            async with asyncio.timeout(_OPENED_WITHIN_S):
+                await asyncio.shield(self._open(make, False))
+        except TimeoutError:
+            self._leave_alone()
+            reason = f"it is not open after {_OPENED_WITHIN_S:.0f} s"
+            raise errors.HardwareUnreachable(what="The serial console", reason=reason) from None
         self._is_kept = True
 
     def keep(self, make: MakeStream) -> None:
         """Do the same without waiting, and not too soon after it has failed; each pause in a row is twice as long."""
         self._is_kept = True
-        if asyncio.get_running_loop().time() >= self._not_before:
+        self._stay()
+        if self.is_ready_to_open:
             self._open(make, False)
 
-    def release(self) -> None:
+    async def release(self) -> None:
+        """Keep it open no longer than it is read."""
         self._is_kept = False
         self._leave_alone()
 
@@ -125,15 +147,15 @@ class SharedConsole:
     async def _live(
         self, stream: SerialStream, opened: "asyncio.Future[None]", before: "asyncio.Task[None] | None"
     ) -> None:
-        if before is not None:  # BMCs have one session for it
-            await asyncio.wait([before])
         error: errors.IngotError | None = None
         try:
-            async with self._options.turns:
-                await stream.open()
-            opened.set_result(None)
-            self._pause = _FIRST_PAUSE_S
-            LOG.info("Node %s: its serial console is open, at %s", self.node, stream.where)
+            if before is not None:  # BMCs have one session for it
+                await asyncio.wait([before])
+            await self._open_in_turn(stream)
+            if stream.has_opened:
+                opened.set_result(None)
+                self._pause = _FIRST_PAUSE_S
+                LOG.info("Node %s: its serial console is open, at %s", self.node, stream.where)
             while said := await stream.read():
                 self._hear(said)
         except errors.IngotError as exc:
@@ -145,7 +167,20 @@ class SharedConsole:
             if self._stream is stream:
                 self._stream = None
             await stream.close()
-        self._end_life(error, opened)
+            self._end_life(error, opened)
+
+    async def _open_in_turn(self, stream: SerialStream) -> None:
+        """Open a stream, unless it is to be closed before its turn has come: many BMCs may be asked before."""
+        if stream.is_closing:
+            return
+        self._turn = turn = asyncio.ensure_future(self._options.turns.acquire())
+        try:
+            await asyncio.wait([turn])
+            if not turn.cancelled():
+                await stream.open()
+        finally:
+            if not turn.cancel() and not turn.cancelled():
+                self._options.turns.release()
 
     def _end_life(self, error: errors.IngotError | None, opened: "asyncio.Future[None]") -> None:
         is_last = opened is self._opened
@@ -159,7 +194,7 @@ class SharedConsole:
         if error is None or not is_last:
             return
         LOG.warning("Node %s: its serial console is not available: %s", self.node, error.message)
-        self._not_before = asyncio.get_running_loop().time() + self._pause
+        self._not_before = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
         is_taken = isinstance(error, errors.ConsoleTaken)
         self._change("taken" if is_taken else "lost", error.message)
@@ -178,21 +213,25 @@ class SharedConsole:
         for reader in list(self.readers):
             reader.hear(said)
 
-    def note_boot(self) -> None:
+    async def note_boot(self) -> None:
+        """Forget what the machine has said."""
         self.said.clear()
 
     async def close(self, code: frames.End, reason: str) -> None:
-        """Give it back to the BMC; readers learn the reason."""
+        """Give it back to the BMC, in a few seconds whatever the BMC does; readers learn the reason."""
         self._is_kept = False
         self._stay()
         self._change("closed", reason)
         self._end_readers(code, reason)
         life, self._is_ending = self._life, True
+        if self._turn is not None:
+            self._turn.cancel()
         if self._stream is not None:
             LOG.info("Node %s: its serial console is closed: %s", self.node, reason)
             await self._stream.close()
         if life is not None:
-            await asyncio.wait([life])
+            await asyncio.wait([life], timeout=_ENDED_WITHIN_S)
+            life.cancel()
         if self._is_ending:
             self._forget(self)
 
@@ -229,7 +268,7 @@ class SharedConsole:
         self._leave_alone()
 
     async def type(self, reader: Reader, typed: bytes) -> None:
-        """Type something, or a break if it is nothing; who may not learns why."""
+        """Type something, or a break if it is nothing; a reader who may not type learns the reason."""
         if reader is not self.writer:
             whose = f"{self.writer.user} types here" if self.writer else "this reader only reads"
             reader.tell(self._describe(reader, f"nothing is typed: {whose}"))
@@ -255,9 +294,15 @@ class SharedConsole:
         self._expiry = asyncio.get_running_loop().call_later(self._options.linger, self._expire)
 
     def _expire(self) -> None:
-        self._farewell = asyncio.ensure_future(self.close(frames.End.DONE, "no one reads it"))
+        self._farewell = asyncio.ensure_future(self._close_after(self._expiry))
+
+    async def _close_after(self, expiry: asyncio.TimerHandle | None) -> None:
+        """Close it, unless someone has come between the end of the time and now."""
+        if self._expiry is expiry:
+            await self.close(frames.End.DONE, "no one reads it")
 
     def _stay(self) -> None:
+        """Have it stay open, although it was left alone."""
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None

@@ -326,6 +326,31 @@ class Ends(ConsoleCase):
             self.assertEqual((frames.End.RELEASED, True), self.read_end(terminal, "deleted"))
         self.assertEqual(404, self.read_log().status_code)
 
+    def test_when_the_instance_of_one_that_is_enabled_is_deleted(self) -> None:
+        nodes.set_always(self.db, self.uuid, {"provision_state": states.ACTIVE, "console_enabled": True})
+        with self.attend() as terminal:
+            terminal.read_until("fake machine")
+            self.run_flow(nodes.get(self.db, self.uuid), "delete", states.DELETING)
+            self.assertEqual((frames.End.RELEASED, True), self.read_end(terminal, "the instance is deleted"))
+
+    def test_when_what_the_conductor_sends_cannot_be_understood(self) -> None:
+        for sent in (b"\xff" * 20, b"\1\0\0\0\1\xff", b"\2\0\0\0\2[]", b"\2\0\0\0\2{}", b"\2\0\0\0\1{"):
+
+            def send(remote: Any, _packed: bytes, sent: bytes = sent) -> None:
+                remote._leaving.write(sent)
+
+            with fixtures.MonkeyPatch("ingot.conductor.console_server._Remote._send", send), self.attend() as terminal:
+                self.assertEqual((frames.End.STOPS, True), self.read_end(terminal, "cannot be understood"))
+        self.assertIn("sends what is none of its frames", self.log.output)
+
+    def test_when_what_carries_its_bytes_fails(self) -> None:
+        async def fail(_socket: object) -> None:
+            raise OSError("odd")
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.web.web_sockets.WebSocket.keep_alive", fail))
+        with self.attend() as terminal:
+            self.assertEqual((frames.End.STOPS, True), self.read_end(terminal, "failed unexpectedly"))
+
     def test_when_it_is_time_to_log_in_again(self) -> None:
         self.useFixture(fixtures.MonkeyPatch("ingot.api.web.consoles._LONGEST_S", 0.5))
         with self.attend() as terminal:
@@ -364,6 +389,16 @@ class Keeping(ConsoleCase):
             self.wait(lambda: not next(iter(self.consoles._consoles.values()))._is_kept, "it is released")
             self.assertTrue(self.consoles.is_running(self.uuid))
         self.wait(lambda: not self.consoles.list_nodes(), "it is closed")
+
+    def test_one_that_does_not_open_keeps_no_deployment_waiting(self) -> None:
+        async def hang(_stream: fake_console.EchoStream) -> None:
+            await asyncio.sleep(LIMIT)
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.generic.fake_console.EchoStream.attend", hang))
+        node = database.make_node(self.db, console_enabled=True)
+        after = self.run_flow(node, "deploy", states.DEPLOYING)
+        self.assertEqual((states.ACTIVE, True), (after.provision_state, after.console_enabled))
+        self.assertEqual(1, self.consoles.count()[0]["connecting"])
 
     def test_one_without_a_stream_is_left_alone(self) -> None:
         nodes.set_always(self.db, self.uuid, {"console_enabled": True, "console_interface": "fake-graphical"})
@@ -463,7 +498,37 @@ class Tickets(ConsoleCase):
                 code, text = terminal.read_end()
                 self.assertEqual((frames.End.STOPS, True), (code, reason in text), text)
 
+    def test_a_connection_without_a_ticket_costs_no_other_one_its_place(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.conductor.console_server._MOST_STRANGERS", 2))
+        place = self.ask()  # makes room for one more
+        strangers = [socket.create_connection((place["host"], place["port"]), LIMIT) for _ in range(4)]
+        for stranger in strangers:
+            self.addCleanup(stranger.close)
+        self.assertEqual(b"", strangers[3].recv(1))  # at once: those before have as long as a handshake may take
+        for stranger in strangers:
+            stranger.close()
+
+        def attend() -> bytes:
+            with contextlib.suppress(OSError):
+                return self.connect(place).recv(1)
+            return b""
+
+        self.wait(attend, "there is a place again")
+        self.connect(self.ask("read")).recv(1)  # who has shown one is no stranger
+
     def test_a_port_that_is_in_use_is_named(self) -> None:
         self.conf.set_override("port", self.port, group="console")
-        refused = self.assertRaises(errors.Occupied, self.ask)
+        refused = self.assertRaises(errors.ServiceUnavailable, self.ask)
         self.assertIn("[console] host_ip and port", refused.message)
+
+    def test_a_conductor_does_not_start_without_the_port_that_it_is_given(self) -> None:
+        self.conf.set_override("port", self.port, group="console")
+        self.conf.set_override("host", "conductor-2")
+        other = self.make_conductor(self.db)
+        refused = self.assertRaises(errors.Occupied, other.start)
+        self.assertIn("[console] host_ip and port", refused.message)
+        self.assertFalse(other.membership.is_registered)
+        self.conf.set_override("port", ports.tcp(), group="console")
+        third = self.make_conductor(self.db)
+        self.start(third)
+        socket.create_connection(("127.0.0.1", self.conf.console.port), LIMIT).close()

@@ -1,7 +1,9 @@
 """Events: in the outbox with the change, in the one order with a number, each once, whichever process collects."""
 
+import contextlib
 import threading
 import uuid
+from collections.abc import Callable, Iterator
 
 import sqlalchemy as sa
 
@@ -205,6 +207,7 @@ class EventsOnSQLite(database.TestCase):
         conductors.drain(self.db, "one")
         conductors.confirm_drain(self.db, own)
         conductors.undrain(self.db, "one")
+        conductors.undrain(self.db, "one")  # it is not drained anymore: nothing happens
         conductors.register(self.db, "one", about, [])
         conductors.withdraw(self.db, own)
         conductors.unregister(self.db, own)
@@ -220,6 +223,40 @@ class EventsOnSQLite(database.TestCase):
         own = conductors.register(self.db, "one", {"release": "0.3", "rpc_version": "1.3", "process": "1"}, [])
         conductors.withdraw(self.db, own._replace(process="another"))
         self.assertEqual(["online"], self.states_of_conductors())
+
+    def test_rows_that_take_the_ids_of_those_that_another_process_has_moved_keep_their_events(self) -> None:
+        for table, leave in (("waiting_events", self._leave_event), ("removed_nodes", self._leave_node)):
+            before = len(self.recorded())
+            leave()
+            with self._between_two_statements(table, lambda leave=leave: (events.collect_outboxes(self.db), leave())):
+                events.collect_outboxes(self.db)
+            added = [(event.node_uuid, event.data.get("plan")) for event in self.recorded()[before:]]
+            self.assertEqual((2, 2), (len(added), len(set(added))), added)
+
+    @contextlib.contextmanager
+    def _between_two_statements(self, table: str, work: Callable[[], object]) -> Iterator[None]:
+        """Have another process do something when a collection has looked into a table, and before it goes on."""
+        looked: list[str] = []
+
+        def intervene(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+            if f"FROM {table}" in statement and not looked:
+                looked.append(statement)
+                work()
+
+        sa.event.listen(self.db.engine, "after_cursor_execute", intervene)
+        try:
+            yield
+        finally:
+            sa.event.remove(self.db.engine, "after_cursor_execute", intervene)
+
+    def _leave_event(self) -> None:
+        with self.db.transaction() as connection:
+            outbox.add(connection, "plan", {"plan": str(uuid.uuid4())})
+
+    def _leave_node(self) -> None:
+        left = outbox.build_columns([outbox.build_lock_event()])["outbox"]
+        row = {"uuid": str(uuid.uuid4()), "name": None, "outbox": left}
+        self.db.write(sa.insert(models.table(models.RemovedNode)).values(row))
 
     def test_plans_are_made_changed_and_deleted(self) -> None:
         step = {"interface": "deploy", "step": "erase", "priority": 10}

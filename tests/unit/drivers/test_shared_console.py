@@ -1,10 +1,12 @@
 """One console for many readers: what they learn when the BMC refuses, loses it, or takes its time."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import fixtures
 import testtools
 
 from ingot.common import console_frames as frames
@@ -22,10 +24,12 @@ class Line(serial_stream.SerialStream):
 
     :ivar fault: what connecting raises, if anything.
     :ivar gate: open when it may connect.
+    :ivar is_deaf: whether it goes on with connecting although it is to be closed.
     """
 
     fault: errors.IngotError | None = None
     gate = True
+    is_deaf = False
     made: "list[Line]"
 
     def __init__(self, take_over: bool) -> None:
@@ -34,8 +38,12 @@ class Line(serial_stream.SerialStream):
         self.made.append(self)
 
     async def attend(self) -> None:
+        while type(self).is_deaf:
+            await asyncio.sleep(0.01)
         while not type(self).gate and not self.is_closing:
             await asyncio.sleep(0.01)
+        if self.is_closing:
+            return
         fault = type(self).fault
         if fault is not None:
             raise fault
@@ -182,6 +190,98 @@ class SharedConsoleTest(testtools.TestCase):
         self.assertEqual(b"", self.consoles.read(NODE))
         self.assertIsNone(self.consoles.read("other"))
         self.consoles.note_boot("other")
+
+    def test_one_that_waits_for_its_turn_is_closed_at_once(self) -> None:
+        self.consoles._options.turns = asyncio.Semaphore(1)
+        self.line.is_deaf = True
+        reader = Reader()
+        self.consoles.keep("other", self.line)
+        self.attend(reader)
+        began = time.monotonic()
+        self.consoles.stop(NODE, "switched off")
+        self.assertLess(time.monotonic() - began, 4)  # connecting is given up after 5 s
+        self.assertEqual([(frames.End.RELEASED, "switched off")], reader.ends)
+        self.assertEqual(["other"], self.consoles.list_nodes())
+        self.line.is_deaf = False
+        again = Reader()
+        self.attend(again)
+        self.wait(lambda: again.states[-1:] == ["open"], "its turn comes again")
+
+    def test_all_are_closed_at_once(self) -> None:
+        ended: list[Line] = []
+
+        async def attend(line: Line) -> None:
+            """Give way only when all others are to be closed, too."""
+            while not all(other.is_closing for other in line.made):
+                await asyncio.sleep(0.01)
+            ended.append(line)
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.serial_stream._FAREWELL", patience.seconds(5)))
+        self.line.attend = attend
+        for number in range(3):
+            self.consoles.keep(f"node-{number}", self.line)
+        self.wait(lambda: len(self.line.made) == 3, "they are being opened")
+        self.consoles.stop_all("the process ends")
+        self.assertCountEqual(self.line.made, ended)
+        self.assertEqual([], self.consoles.list_nodes())
+
+    def test_one_that_does_not_end_keeps_no_one_waiting(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.consoles._DONE_WITHIN_S", 0.1))
+        self.line.is_deaf = True
+        self.consoles.keep(NODE, self.line)
+        self.consoles.stop(NODE, "switched off")
+        self.assertIn("Closing serial consoles has not ended within 0 s", log.output)
+        self.wait(lambda: not self.consoles.list_nodes(), "it is given up")
+
+    def test_a_failure_while_one_is_closed_spares_the_others(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger(level=logging.ERROR))
+        reader = Reader()
+        self.useFixture(fixtures.MonkeyPatch(f"{__name__}.Reader.end", lambda *_: {}["odd"]))
+        self.attend(reader)
+        self.consoles.keep("other", self.line)
+        self.consoles.stop_all("the process ends")
+        self.assertEqual([NODE], self.consoles.list_nodes())
+        self.assertIn("Node node: closing serial consoles failed unexpectedly", log.output)
+        self.run_there(lambda: self.consoles._consoles[NODE].leave(reader))
+
+    def test_one_that_is_closed_while_it_connects_never_was_open(self) -> None:
+        self.line.gate = False
+        opening = self.run_there(lambda: self.consoles.attend(NODE, self.line, Reader(), take_over=False)._opened)
+        self.consoles.stop(NODE, "switched off")
+        self.assertIn("it was closed meanwhile", str(opening.exception()))
+
+    def test_who_opens_one_does_not_wait_for_ever(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.shared_console._OPENED_WITHIN_S", 0.2))
+        self.line.gate = False
+        late = self.assertRaises(errors.HardwareUnreachable, self.consoles.start, NODE, self.line)
+        self.assertIn("it is not open after 0 s", late.message)
+        self.wait(lambda: not self.consoles.list_nodes(), "it is given up, as no one reads it")
+
+    def test_who_comes_at_the_end_of_the_time_stays(self) -> None:
+        first, second = Reader(), Reader()
+        console = self.attend(first)
+        self.wait(lambda: first.states[-1:] == ["open"], "it is open")
+
+        async def expire_and_attend() -> None:
+            console.leave(first)
+            console._expire()
+            self.consoles.attend(NODE, self.line, second, take_over=False)
+            await asyncio.sleep(0.1)
+
+        self.run_there(expire_and_attend)
+        self.assertEqual(([], [NODE]), (second.ends, self.consoles.list_nodes()))
+        self.run_there(lambda: console.leave(second))
+        self.wait(lambda: not self.consoles.list_nodes(), "it is closed after that one, too")
+
+    def test_one_that_has_failed_is_due_after_a_pause(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.shared_console._FIRST_PAUSE_S", 0.5))
+        self.assertTrue(self.consoles.is_ready_to_open(NODE))
+        self.line.fault = errors.HardwareError(what="BMC", reason="no")
+        self.consoles.keep(NODE, self.line)
+        self.wait(lambda: not self.consoles.is_running(NODE), "it has failed")
+        self.assertFalse(self.consoles.is_ready_to_open(NODE))
+        self.wait(lambda: self.consoles.is_ready_to_open(NODE), "the pause is over")
 
     def test_a_failure_that_is_a_bug_ends_it_with_a_message(self) -> None:
         self.line.fault = ValueError("odd")
