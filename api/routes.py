@@ -322,7 +322,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     serve("/ingot/v1/runs/<run>", {"GET": history.show_run}, "ingot:run:get"),
     serve("/ingot/v1/audit", {"GET": audit.index}, "ingot:audit:list"),
-    serve("/ingot/v1/events", {"GET": events.follow}, "ingot:events:get"),
+    serve("/ingot/v1/events", {"GET": events.follow}, "ingot:events:list"),
     serve("/ingot/v1/inbox", {"GET": inbox.index}, "ingot:inbox:get"),
     serve(
         "/ingot/v1/inbox/<ident>",
