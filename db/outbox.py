@@ -104,8 +104,8 @@ def build_first_events(values: Mapping[str, object], initial: Mapping[str, objec
 
     :param initial: what of it is no event.
     """
-    told = build_events({name: value for name, value in values.items() if name not in _SHOWN}, initial)
-    return [{**event, **({"created": True} if event["kind"] == "provision" else {})} for event in told]
+    found = build_events({name: value for name, value in values.items() if name not in _SHOWN}, initial)
+    return [{**event, **({"created": True} if event["kind"] == "provision" else {})} for event in found]
 
 
 def build_last_event() -> Event:

@@ -79,7 +79,7 @@ class OwnHistory(PastCase):
         )
 
     def test_the_bare_metal_api_shows_what_it_always_did(self) -> None:
-        entry = self.good("GET", f"/v1/nodes/n/history/{self.uuids[0]}", version="1.116")
+        entry = self.good("GET", f"/v1/nodes/n/history/{self.uuids[0]}", version="1.115")
         self.assertNotIn("request_id", entry)
         self.assertNotIn("request_id", self.good("GET", "/v1/nodes/n/history?detail=true")["history"][0])
 
