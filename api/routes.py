@@ -306,6 +306,7 @@ ROUTES: tuple[Route, ...] = (
     serve("/ingot/v1/nodes/<node>/timeline", {"GET": history.show_timeline}, "ingot:node:timeline:get"),
     serve("/ingot/v1/nodes/<node>/explanation", {"GET": history.show_explanation}, "ingot:node:timeline:get"),
     serve("/ingot/v1/nodes/<node>/runs", {"GET": history.list_runs}, "ingot:node:timeline:get"),
+    serve("/ingot/v1/nodes/<node>/history", {"GET": history.list_entries}, "node:history:get"),
     serve("/ingot/v1/nodes/<node>/logs", {"GET": history.list_logs}, "ingot:node:logs:get"),
     serve("/ingot/v1/nodes/<node>/logs/<uuid>", {"GET": history.show_log}, "ingot:node:logs:get"),
     serve("/ingot/v1/nodes/<node>/console", {"GET": console.attend}, "ingot:node:console:read"),
@@ -321,7 +322,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     serve("/ingot/v1/runs/<run>", {"GET": history.show_run}, "ingot:run:get"),
     serve("/ingot/v1/audit", {"GET": audit.index}, "ingot:audit:list"),
-    serve("/ingot/v1/events", {"GET": events.follow}, "ingot:events:get"),
+    serve("/ingot/v1/events", {"GET": events.follow}, "ingot:events:list"),
     serve("/ingot/v1/inbox", {"GET": inbox.index}, "ingot:inbox:get"),
     serve(
         "/ingot/v1/inbox/<ident>",

@@ -16,6 +16,14 @@ class Requester(TypedDict, total=False):
     traceparent: NotRequired[str]
 
 
+class NodeWas(TypedDict, total=False):
+    """What was known of a node before a change of this: its name, and the projects that it belonged to."""
+
+    name: str | None
+    owner: str | None
+    lessee: str | None
+
+
 class ReplacedFlow(TypedDict):
     flow: str
     run: str | None

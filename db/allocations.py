@@ -97,9 +97,8 @@ _IF_IDLE = nodes.Update(
 
 
 def _free_node(connection: sa.Connection, allocation: models.Allocation) -> None:
-    if _IF_IDLE.execute(
-        connection, {"instance_uuid": None}, (), {"own_id": allocation.node_id, "own": allocation.uuid}
-    ):
+    values, known = {"instance_uuid": None}, {"own_id": allocation.node_id, "own": allocation.uuid}
+    if _IF_IDLE.execute(connection, values, outbox.build_events(values), known):
         return
     own = _NODES.c.id == allocation.node_id
     names = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at", "instance_uuid")
@@ -240,7 +239,7 @@ def count_matching(db: Database, allocation: models.Allocation) -> tuple[int, in
 
 def _change_node(connection: sa.Connection, node: models.Node, values: Mapping[str, object]) -> bool:
     try:
-        return nodes.IF_UNCHANGED.execute(connection, values, outbox.build_events(values), nodes.as_read(node))
+        return nodes.IF_UNCHANGED.execute(connection, values, outbox.build_events(values, vars(node)), nodes.as_read(node))
     except db_exc.DBDuplicateEntry as exc:
         raise node_refusals.duplicate_error(exc, values, node.uuid) from exc
 

@@ -4,7 +4,7 @@ A change is committed when its writer's transaction ends, and numbers that write
 visible out of order: a reader at number 7 would never learn of a 6 that is committed later. So writers draw none. They
 leave their events in the outbox of the row they write (``ingot.db.nodes``), and :func:`collect` moves what is
 committed into ``events`` under the numbers that come next, also what deleted nodes have left, and what waits of those
-that are no nodes (``ingot.db.outbox``). Any process may collect
+that are no nodes, or belong to one (``ingot.db.outbox``). Any process may collect
 at any time. Two that do it at once would use the same numbers; the primary key lets one of them through, and the other,
 rolled back, finds the work done when it tries again. Hence the ids are 1, 2, 3 ... without gaps, and a committed id is
 never preceded by one that is still to come. An event is in its outbox or in its place, never in both or neither,
@@ -42,7 +42,7 @@ _REMOVED = models.table(models.RemovedNode)
 
 _WAITING = models.table(models.WaitingEvent)
 
-KINDS = ("provision", "power", "step", "maintenance", "boot", "lock", "conductor", "inbox", "plan")
+KINDS = ("provision", "power", "step", "maintenance", "boot", "lock", "node", "conductor", "inbox", "plan")
 
 _EMPTIED = {"outbox": None, "outbox_at": None, "updated_at": _NODES.c.updated_at}  # for clients nothing has changed
 
@@ -130,11 +130,11 @@ def _move_removed(db: Database) -> int:
 
 
 def _move_waiting(db: Database) -> int:
-    """Give some events of what is no node their places."""
+    """Give some events of what is no node, or belongs to one, their places."""
     return _move_rows(
         db,
         models.WaitingEvent,
-        lambda row: [{"kind": row.kind, "created_at": row.created_at, "data": row.data}],
+        lambda row: [{name: value for name, value in vars(row).items() if name != "id"}],
     )
 
 
@@ -166,20 +166,37 @@ def _lock_rows(connection: sa.Connection, ids: list[int]) -> list[models.Node]:
     connection.execute(
         sa.update(_NODES).where(own).values(outbox_at=_NODES.c.outbox_at, updated_at=_NODES.c.updated_at)
     )
-    columns = models.columns(_NODES, ("id", "uuid", "name", "outbox", "outbox_at"))
+    columns = models.columns(_NODES, ("id", "uuid", "name", "owner", "lessee", "outbox", "outbox_at"))
     rows = models.Node.all_of(connection.execute(sa.select(*columns).where(own).order_by(_NODES.c.id)))
     waiting = [row for row in rows if row.outbox_at is not None]
     return sorted(waiting, key=lambda row: row.outbox_at or clock.now())
 
 
 def _events(row: models.Node | models.RemovedNode) -> list[Row]:
-    return [_event_row(row, event) for event in outbox.read(row.outbox)]
+    """Return the events of a row, each with the name and the projects that the node had when it was written.
+
+    From the present ones back: what changes them says what they were.
+    """
+    about = {"name": row.name, "owner": row.owner, "lessee": row.lessee}
+    found = []
+    for data in reversed(outbox.read(row.outbox)):
+        was = data.pop(outbox.WAS, None)
+        found.append(_event_row(row.uuid, data, about, was))
+        about |= was or {}
+    return found[::-1]
 
 
-def _event_row(row: models.Node | models.RemovedNode, data: outbox.Event) -> Row:
-    moment = datetime.datetime.fromisoformat(data.pop("at"))
-    about = {"kind": data.pop("kind"), "created_at": moment, "node_uuid": row.uuid, "node_name": row.name}
-    return {**about, "data": data}
+def _event_row(
+    uuid: str, data: outbox.Event, about: Mapping[str, str | None], was: Mapping[str, str | None] | None
+) -> Row:
+    return {
+        "kind": data.pop("kind"),
+        "created_at": datetime.datetime.fromisoformat(data.pop("at")),
+        "node_uuid": uuid,
+        **{f"node_{name}": value for name, value in about.items()},
+        "node_was": was,
+        "data": data,
+    }
 
 
 def append(connection: sa.Connection, events: Iterable[Row]) -> int:

@@ -8,14 +8,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
-from ingot.db import listing, models, node_lists
+from ingot.db import listing, models, node_lists, triage
 from ingot.db.engine import Database
 from ingot.db.models.base import AnyColumn
 from ingot.db.nodes import NODES, ShownNode
 
 _PORTS = models.table(models.Port)
 _TRAITS = models.table(models.NodeTrait)
+
+NEEDS = "needs"
+"""Stands for a column: the cause for which the overview shows a node."""
 
 Own = Sequence[listing.Condition | listing.Either]
 """What limits a request to the nodes of its project; empty where nothing does."""
@@ -36,16 +40,20 @@ class Test(NamedTuple):
     """A question to a column of nodes, or to a table whose rows belong to nodes.
 
     :param name: one of :data:`TESTS`.
+    :param column: or :data:`NEEDS`.
     :param values: of which one must fit: patterns, or moments.
+    :param expression: what stands for the column; :func:`complete` sets it.
     """
 
     name: str
     column: str
     values: tuple[Any, ...] = ()
+    expression: AnyColumn | None = None
 
     @property
     def clause(self) -> AnyColumn:
-        return TESTS[self.name](_find_column(self.column), self.values)
+        column = _find_column(self.column) if self.expression is None else self.expression
+        return TESTS[self.name](column, self.values)
 
 
 class Term(NamedTuple):
@@ -142,6 +150,23 @@ _ELSEWHERE: Mapping[str, AnyColumn] = {"port": _PORTS.c.address, "trait": _TRAIT
 
 def _find_column(name: str) -> AnyColumn:
     return _ELSEWHERE[name] if name in _ELSEWHERE else NODES.c[name]
+
+
+def complete(db: Database, conf: cfg.ConfigOpts, own: Own, terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Return terms with what no column holds: which nodes need attention. At most four statements.
+
+    :param own: as for the overview, of whose nodes those at most are judged whose steps have run for longest.
+    """
+    asked = [pattern.text for term in terms for test in term.tests if test.column == NEEDS for pattern in test.values]
+    if not asked:
+        return tuple(terms)
+    judged = {} if triage.OF_ROWS.issuperset(asked) else triage.judge(db, conf, own)
+    cause = triage.build_cause(judged)
+
+    def fill(test: Test) -> Test:
+        return test._replace(expression=cause) if test.column == NEEDS else test
+
+    return tuple(term._replace(tests=tuple(map(fill, term.tests))) for term in terms)
 
 
 def _build_where(own: Own, terms: Iterable[Term]) -> list[AnyColumn]:

@@ -14,7 +14,9 @@ _TRAITS = models.table(models.NodeTrait)
 
 _REMOVED = models.table(models.RemovedNode)
 
-_READ_LAST = sa.select(_NODES.c.name, _NODES.c.outbox, _NODES.c.outbox_at).where(nodes.IS_UNCHANGED)
+_READ_LAST = sa.select(*models.columns(_NODES, ("name", "owner", "lessee", "outbox", "outbox_at"))).where(
+    nodes.IS_UNCHANGED
+)
 
 _DELETE_OWNED = tuple(
     sa.delete(owned).where(owned.c.node_id == sa.bindparam("own_id"))
@@ -68,7 +70,7 @@ def insert(connection: sa.Connection, values: Mapping[str, object], chassis_uuid
     :raises Conflict: the instance is on another node.
     :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
-    events = outbox.build_columns(outbox.build_events(values, _INITIAL))
+    events = outbox.build_columns(outbox.build_first_events(values, _INITIAL))
     row = {**_EMPTY, "created_at": clock.now(), **values}
     mark_events(connection)
     try:
@@ -102,8 +104,9 @@ def _delete(connection: sa.Connection, node: models.Node, found: models.Node) ->
         connection.execute(statement, {"own_id": node.id})
     if connection.execute(_DELETE, {**nodes.as_read(node), "read_outbox_at": found.outbox_at}).rowcount != 1:
         raise Deadlock(what="The database", reason=f"node {node.uuid} was written to while it was deleted")
-    last = outbox.build_columns([{"kind": "provision", "provision_state": None}])["outbox"]
-    removed = {"uuid": node.uuid, "name": found.name, "outbox": f"{found.outbox or ''}{last}"}
+    last = outbox.build_columns([outbox.build_last_event()])["outbox"]
+    about = {name: getattr(found, name) for name in ("name", "owner", "lessee")}
+    removed = {"uuid": node.uuid, **about, "outbox": f"{found.outbox or ''}{last}"}
     connection.execute(sa.insert(_REMOVED), removed)
     mark_events(connection)
 
@@ -130,7 +133,10 @@ def change_traits(
         free = sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.reservation.is_(None))
         if revision is not None:
             free = free.where(_NODES.c.revision == revision)
-        is_free = connection.execute(free.values(revision=_NODES.c.revision + 1)).rowcount == 1
+        written = free.values(revision=_NODES.c.revision + 1, **nodes.APPENDED)
+        event = nodes.as_appended([outbox.build_node_event("traits")])
+        is_free = connection.execute(written, event).rowcount == 1
+        mark_events(connection)
         if is_free:
             _change_traits(connection, node, add, remove)
     if not is_free:

@@ -2,12 +2,12 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from ingot.common import errors
-from ingot.db import listing, models, nodes, rows
+from ingot.db import listing, models, nodes, outbox, rows
 from ingot.db.engine import Database, retry_transaction
 from ingot.db.models.base import AnyColumn
 
@@ -59,7 +59,22 @@ def refuse_locked(db: Database, owned: nodes.OfNode) -> None:
 
 
 class _RowsOfNode(rows.Rows[AnyOfNode]):
-    """Rows that are changed and deleted only while their node is not locked."""
+    """Rows that are changed and deleted only while their node is not locked. Each write leaves an event of the node."""
+
+    @retry_transaction
+    def create(self, db: Database, values: Mapping[str, object]) -> int:
+        """Add a row; see :meth:`rows.Rows.insert`."""
+        with db.transaction() as connection:
+            return self._insert(connection, values)
+
+    def _insert(self, connection: sa.Connection, values: Mapping[str, object]) -> int:
+        made = self.insert(connection, values)
+        self._tell(connection, values["node_id"])
+        return made
+
+    def _tell(self, connection: sa.Connection, *node_ids: Any) -> None:
+        """Leave an event of these nodes; of one that is named twice, one."""
+        outbox.add_of_nodes(connection, set(node_ids), self.source.table.name)
 
     @retry_transaction
     def update(self, db: Database, row: AnyOfNode, values: Mapping[str, object]) -> None:
@@ -67,8 +82,13 @@ class _RowsOfNode(rows.Rows[AnyOfNode]):
 
         :raises NodeLocked: a conductor works on the node.
         """
-        with _explain_lock(db, row), db.single() as connection:
-            self.write(connection, row, values, node_is_free(self.source.table.c.node_id))
+        with _explain_lock(db, row), db.transaction() as connection:
+            self._change(connection, row, values)
+
+    def _change(self, connection: sa.Connection, row: AnyOfNode, values: Mapping[str, object]) -> None:
+        self.write(connection, row, values, node_is_free(self.source.table.c.node_id))
+        before = vars(row)["node_id"]
+        self._tell(connection, before, values.get("node_id", before))
 
     @retry_transaction
     def delete(self, db: Database, row: AnyOfNode) -> None:
@@ -76,8 +96,10 @@ class _RowsOfNode(rows.Rows[AnyOfNode]):
 
         :raises NodeLocked: a conductor works on the node.
         """
-        with db.single() as connection:
+        with db.transaction() as connection:
             gone = self.remove(connection, row, node_is_free(self.source.table.c.node_id))
+            if gone:
+                self._tell(connection, vars(row)["node_id"])
         if not gone:
             refuse_locked(db, row)
 
@@ -98,11 +120,10 @@ class Ports(_RowsOfNode[PortOfNode]):
 
         :raises Conflict: the ports of its portgroup are on another physical network.
         """
-        joins = values.get("portgroup_id") is not None
-        with db.transaction() if joins else db.single() as connection:
-            if joins:
+        with db.transaction() as connection:
+            if values.get("portgroup_id") is not None:
                 _refuse_another_network(connection, values)
-            return self.insert(connection, values)
+            return self._insert(connection, values)
 
     @retry_transaction
     def update(self, db: Database, row: PortOfNode, values: Mapping[str, object]) -> None:
@@ -113,10 +134,10 @@ class Ports(_RowsOfNode[PortOfNode]):
         """
         after = {**vars(row), **values}
         moves = after["portgroup_id"] is not None and not _NETWORK.isdisjoint(values)
-        with _explain_lock(db, row), db.transaction() if moves else db.single() as connection:
+        with _explain_lock(db, row), db.transaction() as connection:
             if moves:
                 _refuse_another_network(connection, after)
-            self.write(connection, row, values, node_is_free(_PORTS.c.node_id))
+            self._change(connection, row, values)
 
     def list_of_node(self, db: Database, node_id: int) -> list[models.Port]:
         """Return a node's ports in order of creation."""

@@ -283,7 +283,6 @@ EVERY = (
     ),
     *_build_rules(
         "ingot",
-        ("events:get", _READER, "Follow the events of all nodes"),
         ("overdue:get", _READER, "List the nodes that are in their state for too long"),
         ("conductors:get", _READER, "See what conductors own and have to do, and what moves if one leaves"),
         ("conductors:drain", _ADMIN, "Have a conductor hand over its nodes, and take nodes again"),
@@ -307,6 +306,12 @@ EVERY = (
         "ingot:audit",
         ("list", _LIST, "Read the audit trail of the nodes that the own project owns or leases"),
         ("list_all", _READER, "Read the whole audit trail", "list"),
+    ),
+    *_build_rules(
+        "ingot:events",
+        ("list", _LIST, "Follow the events of nodes that the own project owns or leases"),
+        ("list_all", _match_any("ingot:events:get"), "Follow the events of all nodes", "list"),
+        ("get", _READER, "Kept for policy files: ingot:events:list_all refers to it", "list"),
     ),
     *_build_rules(
         "ingot:overview",

@@ -84,6 +84,7 @@ def index(call: Call) -> Reply:
     offset = query.get("offset", 0)
     limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
     own = _limit_to_own(call)
+    asked = _complete(call, own, asked)
     columns = _SELECTED.columns_of(node_lists.SOURCE)
     total, matching = fleet.count(call.db, own, asked.terms)
     if asked.owners or sort.key == _CONDUCTOR:
@@ -101,6 +102,10 @@ def index(call: Call) -> Reply:
 def _limit_to_own(call: Call) -> fleet.Own:
     """Return what limits the request to the nodes that it may see."""
     return collection.build_ownership_conditions(call, nodes.NODES)
+
+
+def _complete(call: Call, own: fleet.Own, asked: Filter) -> Filter:
+    return asked._replace(terms=fleet.complete(call.db, call.conf, own, asked.terms))
 
 
 def _find_by_owner(call: Call, own: fleet.Own, asked: Filter, sort: Sort) -> list[int]:
@@ -122,6 +127,7 @@ def find_matching(call: Call, asked: Filter, most: int) -> Sequence[ShownNode]:
     :param most: how many are returned at most.
     """
     own = _limit_to_own(call)
+    asked = _complete(call, own, asked)
     if asked.owners:
         ids = _find_by_owner(call, own, asked, Sort("name", False))
         return fleet.read_by_id(call.db, ("uuid", "name"), ids[:most])

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from ingot.api.nodes.nodes import FAULTS
 from ingot.api.web import fields
 from ingot.common import clock, errors, states
-from ingot.db.fleet import Pattern, Term, Test
+from ingot.common.triage import TITLES
+from ingot.db.fleet import NEEDS, Pattern, Term, Test
 
 LONGEST = 1000
 """Most characters of a filter."""
@@ -186,6 +187,7 @@ _POWER = {
     "off": (states.POWER_OFF,),
     "on": (states.POWER_ON,),
 }
+_CAUSES = {str(cause): (str(cause),) for cause in TITLES}
 _FAULTS = {fault: (fault,) for fault in FAULTS}
 
 _YES_NO = ("yes", "no")
@@ -225,6 +227,7 @@ KEYS: Mapping[str, Key] = {
         Key("project", "its owner or its lessee", _of_text("owner", "lessee")),
         Key("maintenance", "whether it is in maintenance", _of_flag("maintenance", "is_true"), _YES_NO),
         Key("fault", "its fault", _of_choice("fault", _FAULTS), tuple(FAULTS), "fault"),
+        Key("needs", "why the overview shows it", _of_choice(NEEDS, _CAUSES), tuple(_CAUSES)),
         Key("locked", "whether a conductor holds its lock", _of_flag("reservation", "is_set"), _YES_NO),
         Key("shard", "its shard", _of_text("shard"), column="shard"),
         Key("instance", "the UUID of its instance, or the beginning of it", _UUID_OF_INSTANCE),

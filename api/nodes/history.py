@@ -65,6 +65,21 @@ def show(call: Call, node: str, uuid: str) -> Reply:
     return Reply(_ENTRY.select(call.minor).render(entry, call))
 
 
+# The same for Ingot's own clients, with what the Bare Metal API does not know
+
+_OWN_ENTRY = tables.Table(
+    "history entry",
+    *(Field(name, brief=True, sortable=True) for name in ("uuid", "created_at", "severity", "event_type")),
+    *(Field(name, brief=True) for name in ("event", "duration_seconds")),
+    *(Field(name, brief=True, sortable=True) for name in ("conductor", "user", "project", "request_id")),
+    *(Field(name, brief=True) for name in ("state", "target_provision_state")),
+)
+
+list_entries = nodes.build_list_of_node(
+    collection.Collection("history", _OWN_ENTRY, node_history.ENTRIES, selects=False)
+)
+
+
 # Logs of agents: the ramdisk's logs of a run, kept when it failed
 
 

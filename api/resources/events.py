@@ -3,8 +3,7 @@
 from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.api.auth.access import Access
-from ingot.api.nodes import steps
+from ingot.api.resources import event_views
 from ingot.api.web import fields, operations, versions
 from ingot.api.web.call import NO_CONTENT, Call, Reply
 from ingot.api.web.fields import Field
@@ -20,12 +19,6 @@ REPORTS_SINCE = 54
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
 _SEEN = "Last-Event-ID"
 _LONGEST = 18  # digits of an id
-
-_RULES = {"conductor": "baremetal:conductor:get", "inbox": "ingot:inbox:get"}
-"""What users must be allowed to see, besides following events, to get those of a kind."""
-
-_RULES_OF_PLANS = {"deploy_template": "baremetal:deploy_template:get", "runbook": "baremetal:runbook:get"}
-
 
 def _parse_kinds(name: str, given: str) -> frozenset[str]:
     kinds = operations.parse_names(name, given)
@@ -52,35 +45,30 @@ def follow(call: Call) -> Reply:
 
     The header Last-Event-ID, which clients send when they come back, goes before the parameter ``after``.
     """
+    project = call.access.limit_to_project("ingot:events")
     seen = call.headers.get(_SEEN)
     after = _parse_id(_SEEN, seen) if seen else call.query.get("after")
     kinds = call.query.get("kind", events.KINDS)
-    uuids = _read_uuids(call, call.query["node"]) if "node" in call.query else None
+    uuids = _read_uuids(call, call.query["node"], project) if "node" in call.query else None
+    access = call.access
 
-    def is_shown(event: models.Event) -> bool:
-        is_asked = event.kind in kinds and (uuids is None or event.node_uuid in uuids)
-        return is_asked and _is_visible(call.access, event)
+    def show(event: models.Event) -> models.Event | None:
+        if event.kind not in kinds or (uuids is not None and event.node_uuid not in uuids):
+            return None
+        return event_views.show_all(access, event) if project is None else event_views.show_own(access, project, event)
 
-    return Reply(call.feed.open(after, is_shown), 200, _HEADERS)
-
-
-def _is_visible(access: Access, event: models.Event) -> bool:
-    """Return whether a user who may follow events may see what one is about."""
-    if event.kind != "plan":
-        return event.kind not in _RULES or access.permits(_RULES[event.kind])
-    about = event.data
-    runbook = models.Runbook(owner=about.get("owner"), public=about.get("public"))
-    rule = _RULES_OF_PLANS.get(about["plan"])
-    return rule is not None and access.permits(rule, steps.RUNBOOK_OWNERSHIP.target(runbook))
+    return Reply(call.feed.open(after, show, project), 200, _HEADERS)
 
 
-def _read_uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
+def _read_uuids(call: Call, given: tuple[str, ...], project: str | None) -> frozenset[str]:
     """Return the UUIDs of the given nodes.
 
+    :param project: whose nodes the request is limited to: others have no names for it.
     :raises NotFound: no node has such a name. A UUID may be that of a node that is gone: its events are kept.
     """
     idents = [fields.parse_node_ident(call, one) for one in given]
-    known = {node.name: node.uuid for node in node_lists.find_named(call.db, idents)}
+    named = node_lists.find_named(call.db, idents)
+    known = {node.name: node.uuid for node in named if project in (None, node.owner, node.lessee)}
     for one in idents:
         if one not in known and not uuidutils.is_uuid_like(one):
             raise errors.NotFound(noun="Node", ident=one)

@@ -35,13 +35,15 @@ _INTERVAL_S = 0.5  # at most between two reads of new events: what nothing annou
 _GAP_S = 0.1  # at least between two reads, however much is written; also between two looks at what others have written
 _PAGE = 500  # events a statement
 _BLOCK = 128 * 1024  # bytes after which a write to a client ends: a client that does not read keeps one in memory
+_MOST_BACK_OF_PROJECT = 20 * _PAGE  # how far back its users may begin: most of what they read is not theirs
 _LONGEST_S = 3600  # of a stream; a client that comes back is authenticated anew
 _RETRY_MS = 2000  # after which a browser comes back
 
 _CHUNK = 256 * 1024  # bytes of an image
 _ANSWER_HEADERS = ("Accept-Ranges", "Content-Length", "Content-Range")
 
-Filter = Callable[[models.Event], bool]
+View = Callable[[models.Event], models.Event | None]
+"""Returns what a stream shows of an event; None: nothing."""
 
 TAKE = "ingot.take"
 """In the environment of a request to the embedded server: what takes a body that lasts off the request's thread."""
@@ -63,6 +65,8 @@ class Lasting(Protocol):
 
 class Feed:
     """The events of a database, for the streams of this process; at most ``[api] max_event_streams`` at once.
+
+    Of these, the users of one project have ``[api] max_event_streams_of_project`` at most.
 
     One thread reads new events, once for all streams, into a short memory from which they take what is new. A stream
     touches the database only to catch up, page by page, when it comes back after a while or has been too slow. It holds
@@ -87,17 +91,19 @@ class Feed:
         self._recent: collections.deque[models.Event] = collections.deque(maxlen=2 * _PAGE)
         self._latest = 0
         self._streams = 0
+        self._most_of_project: int = conf.api.max_event_streams_of_project
+        self._of_projects: collections.Counter[str] = collections.Counter()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def open(self, after: int | None, is_shown: Filter) -> "Stream":
+    def open(self, after: int | None, show: View, project: str | None = None) -> "Stream":
         """Open a new stream; the caller closes it.
 
         :param after: id of the event after which it begins; None: what happens from now on.
-        :param is_shown: returns whether the stream shows an event.
+        :param project: whose nodes it shows; None: all.
         :raises ServiceUnavailable: there are as many as there may be, or the database is away.
         """
-        self._enter()
+        self._enter(project)
         try:
             events.collect(self._db, self._offline_after)
             oldest, latest = events.bounds(self._db)
@@ -108,27 +114,39 @@ class Feed:
                     self._thread = threading.Thread(target=self._run, name="events", daemon=True)
                     self._thread.start()
         except BaseException:
-            self.leave()
+            self.leave(project)
             raise
+        if project is not None:
+            oldest = max(oldest, latest + 1 - _MOST_BACK_OF_PROJECT)
         position = latest if after is None else after
         if oldest - 1 <= position <= latest:
-            return Stream(self, f"id: {position}\n: listening\n\n", position, is_shown)
+            return Stream(self, f"id: {position}\n: listening\n\n", position, show, project)
         # The client was away for too long, or knows the events of another database.
         gap = orjson.dumps({"after": position, "oldest": oldest, "latest": latest}).decode()
         position = oldest - 1 if position < oldest else latest
-        return Stream(self, f"id: {position}\nevent: missed\ndata: {gap}\n\n", position, is_shown)
+        return Stream(self, f"id: {position}\nevent: missed\ndata: {gap}\n\n", position, show, project)
 
-    def _enter(self) -> None:
+    def _enter(self, project: str | None) -> None:
         with self._new_events:
+            own = 0 if project is None else self._of_projects[project]
+            reason = None
             if self._streams >= self._most:
                 reason = f"this process has {self._streams} already ([api] max_event_streams)"
+            elif own and own >= self._most_of_project:
+                reason = f"this process has {own} of the project already ([api] max_event_streams_of_project)"
+            if reason is not None:
                 raise errors.ServiceUnavailable(what="Another stream of events", reason=reason)
             self._streams += 1
+            if project is not None:
+                self._of_projects[project] += 1
 
-    def leave(self) -> None:
+    def leave(self, project: str | None) -> None:
         """Take note that a stream ended."""
         with self._new_events:
             self._streams -= 1
+            if project is not None:
+                self._of_projects[project] -= 1
+                self._of_projects += collections.Counter()  # forgets those that have none
             if not self._streams:
                 self._written.set()  # so that the thread ends
 
@@ -224,11 +242,12 @@ class Feed:
 class Stream(Iterator[bytes]):
     """The body of one answer: blocks of server-sent events, and comments when there are none."""
 
-    def __init__(self, feed: Feed, opening: str, position: int, is_shown: Filter) -> None:
+    def __init__(self, feed: Feed, opening: str, position: int, show: View, project: str | None) -> None:
         self._feed = feed
+        self._project = project
         self._waiting = f"retry: {_RETRY_MS}\n{opening}".encode()
         self._position = position
-        self._is_shown = is_shown
+        self._show = show
         now = time.monotonic()
         self._until = now + _LONGEST_S
         self._heartbeat_at = now + feed.heartbeat
@@ -281,8 +300,8 @@ class Stream(Iterator[bytes]):
             if size >= _BLOCK:
                 return
             self._position = event.id
-            if self._is_shown(event):
-                text = _format_event(event)
+            if (shown := self._show(event)) is not None:
+                text = _format_event(shown)
                 size += len(text)
                 yield text
 
@@ -290,7 +309,7 @@ class Stream(Iterator[bytes]):
         """Free the place of this stream; the server calls it when the answer ends, however it ends."""
         if self._open:
             self._open = False
-            self._feed.leave()
+            self._feed.leave(self._project)
 
 
 def _format_event(event: models.Event) -> bytes:

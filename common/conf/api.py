@@ -125,6 +125,12 @@ API: list[cfg.Opt] = [
         "of your own needs as many more. 0: none.",
     ),
     cfg.IntOpt(
+        "max_event_streams_of_project",
+        default=10,
+        min=1,
+        help="Most of these clients whose users are of one project and follow the events of its nodes only.",
+    ),
+    cfg.IntOpt(
         "max_image_downloads",
         default=32,
         min=0,

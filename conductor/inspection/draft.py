@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.conductor.task.task_manager import Task
-from ingot.db import inventory, models
+from ingot.db import inventory, models, outbox
 
 _JSON = (dict,)
 _TEXT = (str, type(None))
@@ -57,6 +57,7 @@ class Draft:
         self.node: Json = copy.deepcopy({name: vars(task.node)[name] for name in _SHOWN})
         self.ports: list[Json] = [copy.deepcopy(port.as_dict()) for port in task.ports]
         self.traits = set(task.traits)
+        self._traits_before = frozenset(self.traits)
         self.inventory: Json = found.inventory
         self.plugin_data: Json = copy.deepcopy(found.plugin_data)
         serials = task.node.request.get("serials_before")
@@ -75,6 +76,9 @@ class Draft:
                 written.append(port)
             elif port != old:
                 written.append({"id": port["id"]} | {name: port[name] for name in PORT if port[name] != old[name]})
+        changed = {"ports": bool(written or self._removed), "traits": self.traits != self._traits_before}
+        if fields := [name for name, is_changed in changed.items() if is_changed]:
+            self.task.add_event(outbox.build_node_event(*fields))
         self.task.add_extra_write(inventory.write_plugin_data(before.id, self.plugin_data))
         self.task.add_extra_write(inventory.write_conclusion(before.id, written, self._removed, self.traits))
 

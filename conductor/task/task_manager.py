@@ -49,6 +49,7 @@ class HistoryEntry(TypedDict):
     event: str
     user: str | None
     project: str | None
+    request_id: str | None
     state: str | None
     target_provision_state: str | None
     duration_seconds: float | None
@@ -346,9 +347,12 @@ class Task:
         :param severity: ``INFO`` or ``ERROR``.
         :param seconds: how long what ended now has taken, where that is known.
         """
+        ctx = self.context
         asked_by = self.node.request.get("asked_by") or {
-            "user": self.context.user_id,
-            "project": self.context.project_id,
+            "user": ctx.user_id,
+            "project": ctx.project_id,
+            # What no user has requested has an id, too, which is in no log of the API.
+            "request_id": ctx.request_id if ctx.user_id else None,
         }
         return {
             "created_at": clock.now(),
@@ -358,6 +362,7 @@ class Task:
             "event": message,
             "user": asked_by.get("user"),
             "project": asked_by.get("project"),
+            "request_id": asked_by.get("request_id"),
             "state": self.node.provision_state,
             "target_provision_state": self.node.target_provision_state,
             "duration_seconds": seconds,

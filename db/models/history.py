@@ -5,8 +5,8 @@ import datetime
 from sqlalchemy import BigInteger, ForeignKey, Index
 
 from ingot.common import clock
-from ingot.common.json_types import Json
-from ingot.db.models.base import Base, Number, blob, column, string, text
+from ingot.common.json_types import Json, NodeWas
+from ingot.db.models.base import Base, JsonText, Number, blob, column, string, text
 
 
 class StepRun(Base):
@@ -50,6 +50,7 @@ class NodeHistory(Base):
     event: str = column(text())
     user: str | None
     project: str | None
+    request_id: str | None = column(string(40), doc="of the API's request that it is about")
     state: str | None = column(string(15))
     target_provision_state: str | None = column(string(15))
     duration_seconds: float | None
@@ -66,10 +67,13 @@ class Event(Base):
     node_uuid: str | None = column(string(36))
     node_name: str | None
     data: Json
+    node_owner: str | None = column(doc="when it was written, as its lessee")
+    node_lessee: str | None
+    node_was: NodeWas | None = column(JsonText(), nullable=True, doc="what of this it has changed")
 
 
 class WaitingEvent(Base):
-    """An event of what is no node, until it gets its number; see ``ingot.db.outbox``."""
+    """An event, until it gets its number, whose change writes to no node's row; see ``ingot.db.outbox``."""
 
     __tablename__ = "waiting_events"
 
@@ -77,6 +81,10 @@ class WaitingEvent(Base):
     kind: str = column(string(16))
     created_at: datetime.datetime
     data: Json
+    node_uuid: str | None = column(string(36))
+    node_name: str | None
+    node_owner: str | None
+    node_lessee: str | None
 
 
 class AgentLog(Base):

@@ -149,6 +149,8 @@ class RemovedNode(Base):
     id: int = column(primary_key=True)
     uuid: str = column(string(36))
     name: str | None
+    owner: str | None
+    lessee: str | None
     outbox: str = column(text())
 
 

@@ -117,7 +117,12 @@ NOUNS: tuple[Noun, ...] = (
         versions=_NAMED,
         newest="id",
     ),
-    Noun("node_history", models.NodeHistory, versions={29: "1.0", 32: "1.1", 38: "1.2", 39: "1.3"}),
+    Noun(
+        "node_history",
+        models.NodeHistory,
+        own=frozenset(("request_id",)),
+        versions={29: "1.0", 32: "1.1", 38: "1.2", 39: "1.3"},
+    ),
     Noun("allocations", models.Allocation, versions={29: "1.1", 32: "1.3"}),
     Noun("deploy_templates", models.DeployTemplate, versions={29: "1.1", 32: "1.2"}),
     Noun("deploy_template_steps", models.DeployTemplateStep, key=("id",)),

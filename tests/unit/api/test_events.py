@@ -9,7 +9,7 @@ import fixtures
 from oslo_policy import opts
 
 from ingot.common import states
-from ingot.db import events, inbox, nodes, step_lists
+from ingot.db import events, inbox, nodes, outbox, step_lists
 from ingot.db.engine import Database
 from tests import api_case, conductor_case, database, identity_case, sql_counter
 
@@ -237,12 +237,159 @@ class SeenByWhomTheyConcern(identity_case.IdentityCase):
 
     def list_shown(self, person: str) -> list[str]:
         """Return the plans and changes of the inbox that are in all that was kept."""
-        headers = {"X-Auth-Token": person}
-        response = self.http.get(f"{PATH}?after=0&kind=plan,inbox", headers=headers, buffered=False)
+        return [one.get("name", one["change"]) for one in read_kept(self.http, person, "kind=plan,inbox")]
+
+
+def read_kept(http: Any, person: str, query: str = "") -> list[dict[str, Any]]:
+    """Return the data of all events that are kept and that a person sees."""
+    response = http.get(f"{PATH}?after=0&{query}", headers={"X-Auth-Token": person}, buffered=False)
+    chunks = response.iter_encoded()
+    text = next(chunks).decode()
+    while "heartbeat" not in text:
+        text += next(chunks).decode()
+    response.close()
+    return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+
+class OfProjects(identity_case.IdentityCase):
+    """Users of a project follow the events of its nodes, as far as their nodes show these things to them."""
+
+    def configure(self) -> None:
+        super().configure()
+        self.conf.set_override("event_heartbeat_interval", 1, group="api")
+        self.conf.set_override("max_event_streams", 4, group="api")
+        self.conf.set_override("max_event_streams_of_project", 2, group="api")
+
+    def change(self, node: Any, **values: Any) -> None:
+        nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), values)
+
+    def test_see_their_own_nodes_only(self) -> None:
+        own, other = self.own_node(name="own"), database.make_node(self.db, name="other", owner="else")
+        for node in (own, other):
+            step = outbox.build_step_event({"step": "erase", "state": "running"})
+            held = nodes.lock(self.db, node.uuid, "one", "test")
+            hold = {"maintenance": True, "maintenance_holds": [], "maintenance_reason": "hot"}
+            values = {"provision_state": states.DEPLOYFAIL, "last_error": "secret", **hold, **nodes.UNLOCKED}
+            nodes.write_locked(self.db, held, values, events=[step, *outbox.build_events(values)])
+        inbox.record(self.db, ["52:54:00:aa:bb:01"], _FOUND, 10)
+        step_lists.TEMPLATES.create(self.db, {"name": "CUSTOM_A", "steps": [{**_STEP, "priority": 10}]})
+        step_lists.RUNBOOKS.create(self.db, {"name": "r", "owner": "owner", "steps": [{**_STEP, "order": 1}]})
+        events.collect(self.db, 60)
+        everything = read_kept(self.http, "system admin")
+        self.assertEqual({"own", "other"}, {event["node_name"] for event in everything if event["node_uuid"]})
+        self.assertTrue({"inbox", "plan", "conductor"} <= {event["kind"] for event in everything})
+        seen = read_kept(self.http, "owner reader")
+        self.assertEqual(["plan"], [event["kind"] for event in seen if event["node_name"] != "own"])
+        self.assertEqual(["step", "maintenance", "provision"], [e["kind"] for e in seen if e["node_name"] == "own"])
+        self.assertEqual(["secret"], [event["last_error"] for event in seen if event["kind"] == "provision"])
+        by_lessee = read_kept(self.http, "lessee reader")
+        self.assertEqual(["maintenance", "provision"], [event["kind"] for event in by_lessee])
+        self.assertEqual(("hot", "deploy failed"), (by_lessee[0]["maintenance_reason"], by_lessee[1]["provision_state"]))
+        self.assertFalse({"last_error", "maintenance_holds"} & {*by_lessee[0], *by_lessee[1]})
+        self.assertEqual([], read_kept(self.http, "stranger reader"))
+        self.assertEqual(403, self.ask("owner none", "GET", PATH).status)
+
+    def test_a_node_takes_nothing_of_its_past_along(self) -> None:
+        node = self.own_node(name="n", provision_state=states.MANAGEABLE)
+        headers = {"X-Auth-Token": "stranger reader"}
+        response = self.http.get(PATH, headers=headers, buffered=False)
         chunks = response.iter_encoded()
-        text = next(chunks).decode()
-        while "heartbeat" not in text:
-            text += next(chunks).decode()
+        next(chunks)
+        self.change(node, provision_state=states.CLEANFAIL, last_error="secret of the owner")
+        self.change(node, owner="stranger", lessee=None)
+        self.change(node, name="m")
+        self.change(node, provision_state=states.AVAILABLE, last_error="secret of the stranger")
+        found = [event["data"] for event in read(chunks, 3)]
         response.close()
-        found = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
-        return [one.get("name", one["change"]) for one in found]
+        self.assertEqual(["node", "node", "provision"], [event["kind"] for event in found])
+        self.assertEqual((["lessee", "owner"], ["name"]), (found[0]["fields"], found[1]["fields"]))
+        self.assertNotIn("was", found[0])
+        for person in ("owner reader", "lessee reader"):
+            seen = read_kept(self.http, person)
+            self.assertEqual(["provision", "node"], [event["kind"] for event in seen], person)
+            self.assertEqual({"n"}, {event["node_name"] for event in seen})
+
+    def test_the_last_event_of_a_node_is_for_those_who_saw_it(self) -> None:
+        node = self.own_node()
+        self.good_as("system admin", "DELETE", f"/v1/nodes/{node.uuid}")
+        for person, seen in (("owner reader", 1), ("lessee reader", 1), ("stranger reader", 0)):
+            found = read_kept(self.http, person)
+            self.assertEqual([(None, True)] * seen, [(one["provision_state"], one["deleted"]) for one in found])
+
+    def good_as(self, person: str, method: str, path: str, body: Any = None) -> None:
+        answer = self.ask(person, method, path, body)
+        self.assertLess(answer.status, 300, answer)
+
+    def test_names_of_others_are_names_of_nothing(self) -> None:
+        self.own_node(name="own")
+        database.make_node(self.db, name="other", owner="else")
+        self.assertEqual([], read_kept(self.http, "owner reader", "node=own"))
+        for name in ("other", "missing"):
+            answer = self.ask("owner reader", "GET", f"{PATH}?node={name}")
+            self.assertEqual((404, f"Node {name} could not be found."), (answer.status, answer.message))
+
+    def test_have_some_of_the_streams(self) -> None:
+        def follow(person: str) -> int:
+            response = self.http.get(PATH, headers={"X-Auth-Token": person}, buffered=False)
+            self.addCleanup(response.close)
+            return int(response.status_code)
+
+        self.assertEqual([200, 200, 503], [follow("owner reader") for _ in range(3)])
+        self.assertIn("of_project", self.ask("owner member", "GET", PATH).message)
+        self.assertEqual([200, 200], [follow("lessee reader"), follow("system reader")])
+
+    def test_cost_no_statement_more(self) -> None:
+        node, costs = self.own_node(), []
+        for persons in (("system reader",), ("system reader", "owner reader", "lessee reader", "stranger reader")):
+            opened = [self.http.get(PATH, headers={"X-Auth-Token": one}, buffered=False) for one in persons]
+            streams = [response.iter_encoded() for response in opened]
+            for chunks in streams:
+                next(chunks)
+            with sql_counter.counting(self.db) as counted:
+                self.change(node, power_state=states.POWER_ON if len(costs) else states.POWER_OFF)
+                for chunks in streams[:3]:
+                    read(chunks, 1)
+            costs.append(len([text for text in counted.statements if "FROM events" in text and "node_owner" in text]))
+            for response in opened:
+                response.close()
+        self.assertEqual([1, 1], costs)
+
+    def test_begin_not_too_far_back(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.web.streams._MOST_BACK_OF_PROJECT", 2))
+        node = self.own_node()
+        for number in range(5):
+            self.change(node, maintenance=True, maintenance_reason=str(number))
+        events.collect(self.db, 60)
+        self.assertEqual(2 + 1, len(read_kept(self.http, "owner reader")))  # and what says that some are missing
+        self.assertLess(4, len(read_kept(self.http, "system reader")))
+
+
+class OfNodes(StreamCase):
+    """What pages show of a node, and changes by requests."""
+
+    def test_fields_by_their_names_only(self) -> None:
+        _response, chunks = self.follow("?kind=node")
+        patch = [
+            {"op": "replace", "path": "/name", "value": "renamed"},
+            {"op": "add", "path": "/driver_info/ipmi_password", "value": "secret"},
+            {"op": "add", "path": "/description", "value": "left of the door"},
+        ]
+        self.good("PATCH", f"/v1/nodes/{self.known.uuid}", patch)
+        self.good("PUT", "/v1/nodes/renamed/traits/CUSTOM_A")
+        self.good("POST", "/v1/ports", {"node_uuid": self.known.uuid, "address": "52:54:00:aa:bb:01"})
+        found = [event["data"] for event in read(chunks, 3)]
+        by_fields = {tuple(event["fields"]): event for event in found}
+        self.assertEqual({("description", "driver_info", "name"), ("traits",), ("ports",)}, set(by_fields))
+        self.assertEqual({self.known.uuid}, {event["node_uuid"] for event in found})
+        renamed = by_fields["description", "driver_info", "name"]
+        self.assertEqual("renamed", renamed["name"])
+        self.assertEqual({"id", "kind", "at", "node_uuid", "node_name", "fields", "name"}, set(renamed))
+
+    def test_new_and_deleted_nodes_say_so(self) -> None:
+        _response, chunks = self.follow()
+        made = self.good("POST", "/v1/nodes", {"driver": "fake-hardware", "name": "new"})
+        self.good("DELETE", f"/v1/nodes/{made['uuid']}")
+        found = [event["data"] for event in read(chunks, 2)]
+        self.assertEqual([("enroll", True, None), (None, None, True)], [
+            (event["provision_state"], event.get("created"), event.get("deleted")) for event in found])  # fmt: skip
+        self.assertEqual({made["uuid"]}, {event["node_uuid"] for event in found})

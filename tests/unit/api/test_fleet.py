@@ -9,7 +9,7 @@ from typing import Any
 import testtools
 
 from ingot.api.nodes import fleet_filter
-from ingot.common import clock, states
+from ingot.common import clock, states, triage, waits
 from ingot.db import models, nodes
 from tests import api_case, database, identity_case, sql_counter
 
@@ -244,6 +244,70 @@ class Values(FleetCase):
         for key in self.good("GET", f"{PATH}/filter", version=None)["keys"]:
             for value in key["values"]:
                 self.ask(f'{key["key"]}:"{value["value"]}"')
+
+
+class Needs(FleetCase):
+    """By the groups of the overview: on a fleet in which each cause is there, and some nodes have two."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        plan = {"deploy_steps": [{"interface": "deploy", "step": "write_image", "args": {}}], "deploy_step_index": 0}
+        works = {
+            "provision_state": states.DEPLOYWAIT, "flow": "deploy", "due_at": clock.after(60), "step_state": "watching",
+            "run_id": "11111111-1111-1111-1111-111111111111", "step_started_at": clock.after(-100),
+            "agent_last_heartbeat": clock.now(), "provision_updated_at": clock.after(-100),
+            "driver_internal_info": plan,
+        }  # fmt: skip
+        silent = {"agent_last_heartbeat": clock.after(-1000)}
+        late = {"provision_updated_at": clock.after(-7200)}
+        for name, values in {
+            "fine": {},
+            "works": works,
+            "failed": {"provision_state": states.DEPLOYFAIL},
+            "failed-in-maintenance": {"provision_state": states.CLEANFAIL, "maintenance": True},
+            "failed-child-at-work": {**works, **late, "provision_state": states.SERVICEFAIL, "resource_class": "odd"},
+            "new": {"provision_state": states.ENROLL, "last_error": "wrong password"},
+            "dead": {"fault": "power failure", "maintenance": True},
+            "dead-and-failed": {"fault": "power failure", "maintenance": True, "provision_state": states.DEPLOYFAIL},
+            "silent-bmc": {**works, "step_state": "polling", "step_memory": {"engine": {"waits_for": waits.Wait.BMC}}},
+            "held": {"provision_state": states.DEPLOYHOLD, "flow": "deploy"},
+            "kept": {"maintenance": True},
+            "kept-at-work": {**works, **late, "maintenance": True},
+            "late": {**works, **late},
+            "late-and-silent": {**works, **late, **silent},
+            "silent": {**works, **silent},
+        }.items():
+            database.make_node(self.db, name=name, **{"provision_state": states.AVAILABLE, **values})
+
+    def test_has_the_nodes_of_the_overview_s_groups(self) -> None:
+        groups = self.good("GET", "/ingot/v1/overview", version=None)["triage"]
+        self.assertEqual(set(triage.Cause), {group["cause"] for group in groups})
+        for group in groups:
+            expected = sorted(node["name"] for node in group["nodes"])
+            self.assertEqual(expected, self.names(f"needs:{group['cause']}"))
+            self.assertEqual(group["count"], len(expected))
+        self.assertEqual(["late", "late-and-silent"], self.names("needs:overdue"))
+        self.assertEqual(13, self.ask("needs:*")["matching"])
+
+    def test_goes_with_other_terms(self) -> None:
+        self.assertEqual(["fine", "works"], self.names("-needs:*"))
+        self.assertEqual(["fine", "works"], self.names('needs:""'))
+        self.assertEqual(["fine", "held", "works"], self.names("-needs:fai*,unresponsive,overdue,waiting,maintenance"))
+        self.assertEqual(["failed-child-at-work"], self.names("needs:failed class:odd"))
+        self.assertEqual(["late"], self.names("needs:overdue,waiting -silent"))
+        self.assertEqual([], self.names("needs:failed needs:held"))
+        self.assertEqual(["late"], self.names("needs:overdue -silent", sort="conductor"))
+        asked = {"action": "set_maintenance", "matching": "needs:held", "dry_run": True}
+        answer = self.good("POST", "/ingot/v1/bulk", asked, version=None)
+        self.assertEqual(["held"], [one["name"] for one in answer["results"]])
+        self.assertIn("overdue", self.objection("needs:rest"))
+
+    def test_costs_the_same_for_any_fleet(self) -> None:
+        self.names("needs:*")
+        for text, most in (("needs:failed", 3), ("needs:overdue -needs:waiting", 7)):
+            with sql_counter.counting(self.db) as counted:
+                self.names(text)
+            self.assertLessEqual(len(counted), most, counted)
 
 
 class Page(testtools.TestCase):

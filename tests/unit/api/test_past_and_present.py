@@ -53,6 +53,37 @@ class History(PastCase):
         self.refused(404, "GET", f"/v1/nodes/other/history/{self.uuids[1]}")
 
 
+class OwnHistory(PastCase):
+    """History as the console reads it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        entry = {"severity": "INFO", "event_type": "provisioning", "conductor": "c", "event": "x" * 300, "user": "u"}
+        self.uuids = [f"{number}0000000-0000-0000-0000-000000000000" for number in range(3)]
+        requests = ("req-1", None, "req-3")
+        self.write(models.NodeHistory, *({**entry, "uuid": uuid, "request_id": request} for uuid, request in zip(
+            self.uuids, requests, strict=True)))  # fmt: skip
+
+    def test_has_whole_entries_with_the_ids_of_requests(self) -> None:
+        page = self.good("GET", "/ingot/v1/nodes/n/history?sort_key=created_at&sort_dir=desc&limit=2", version=None)
+        rest = self.good("GET", page["next"].removeprefix("http://localhost"), version=None)
+        entries = page["history"] + rest["history"]
+        self.assertEqual({"req-1", None, "req-3"}, {entry["request_id"] for entry in entries})
+        self.assertEqual({"x" * 300}, {entry["event"] for entry in entries})
+        self.assertEqual(
+            {
+                *("uuid", "created_at", "severity", "event_type", "event", "duration_seconds", "conductor"),
+                *("user", "project", "request_id", "state", "target_provision_state"),
+            },
+            set(entries[0]),
+        )
+
+    def test_the_bare_metal_api_shows_what_it_always_did(self) -> None:
+        entry = self.good("GET", f"/v1/nodes/n/history/{self.uuids[0]}", version="1.115")
+        self.assertNotIn("request_id", entry)
+        self.assertNotIn("request_id", self.good("GET", "/v1/nodes/n/history?detail=true")["history"][0])
+
+
 class StepRunsCase(PastCase):
     def attempt(self, step: str, index: int, state: str = "done", **values: Any) -> dict[str, Any]:
         started = clock.after(-60)

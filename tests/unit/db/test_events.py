@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.db import agents, boots, conductors, events, listing, models, node_crud, nodes, outbox, step_lists
+from ingot.db import agents, boots, conductors, events, listing, models, node_crud, nodes, outbox, ports, step_lists
 from tests import database, sql_counter
 
 _SILENT_AFTER = 60.0
+_PORT = "11111111-1111-1111-1111-111111111111"
 _ENTRY = {"conductor": "one", "severity": "INFO", "event_type": "power", "event": "on", "user": None, "project": None}
 
 
@@ -38,15 +39,85 @@ class EventsOnSQLite(database.TestCase):
 
     def test_a_write_that_is_refused_leaves_no_event(self) -> None:
         node = database.make_node(self.db)
-        nodes.set_always(self.db, node.uuid, {"extra": {"a": 1}})
+        nodes.set_always(self.db, node.uuid, {"health": "OK"})
         self.assertRaises(
             errors.ChangedMeanwhile, nodes.compare_and_set, self.db, node, {"provision_state": states.DEPLOYING}
         )
         self.assertEqual([], self.recorded())
 
+    def test_a_node_is_changed_by_names_of_fields_without_values(self) -> None:
+        node = database.make_node(self.db, name="old", extra={"a": 1}, owner="one")
+        changes = {"name": "new", "extra": {"a": 2}, "driver_info": {"password": "x"}, "owner": "one", "chassis_id": None}
+        with sql_counter.counting(self.db) as counted:
+            nodes.compare_and_set(self.db, node, changes)
+        self.assertEqual(1, len(counted), counted)
+        (event,) = self.recorded()
+        self.assertEqual({"fields": ["driver_info", "extra", "name"], "name": "new"}, event.data)
+        self.assertEqual(("node", "new", "one"), (event.kind, event.node_name, event.node_owner))
+
+    def test_an_event_has_the_name_and_the_projects_of_its_time(self) -> None:
+        node = database.make_node(self.db, name="first", owner="one", lessee="guest")
+        for values in (
+            {"last_error": "secret of one", "provision_state": states.DEPLOYFAIL},
+            {"owner": "two", "lessee": None, "name": "second", "maintenance": True},
+            {"power_state": states.POWER_ON},
+        ):
+            nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), values)
+        known = nodes.get(self.db, node.uuid)
+        node_crud.delete(self.db, known)
+        recorded = self.recorded()
+        self.assertEqual(
+            [
+                ("provision", "first", "one", "guest"),
+                ("node", "second", "two", None),
+                ("maintenance", "second", "two", None),
+                ("power", "second", "two", None),
+                ("provision", "second", "two", None),
+            ],
+            [(event.kind, event.node_name, event.node_owner, event.node_lessee) for event in recorded],
+        )
+        self.assertEqual({"name": "first", "owner": "one", "lessee": "guest"}, recorded[1].node_was)
+        self.assertEqual({"fields": ["lessee", "name", "owner"], "name": "second"}, recorded[1].data)
+        self.assertEqual([None] * 4, [event.node_was for event in recorded if event.kind != "node"])
+        self.assertTrue(recorded[-1].data["deleted"])
+
+    def test_a_new_node_is_one_event(self) -> None:
+        made = self.make()
+        (event,) = self.recorded()
+        self.assertEqual((made, {"provision_state": states.ENROLL, "created": True}), (event.node_uuid, event.data))
+
+    def test_ports_are_changes_of_their_nodes(self) -> None:
+        one, other = (database.make_node(self.db, name=name, owner=name) for name in ("one", "other"))
+        with sql_counter.counting(self.db) as counted:
+            ports.PORTS.create(self.db, {"node_id": one.id, "address": "52:54:00:00:00:01", "uuid": _PORT})
+        written = [text for text in counted.statements if text[:5] != "BEGIN"]
+        self.assertEqual((2, 1), (len(written), counted.commits), written)
+        for values in ({"extra": {"a": 1}}, {"node_id": other.id}):
+            ports.PORTS.update(self.db, listing.get(self.db, ports.PORTS.source, _PORT), values)
+        ports.PORTS.delete(self.db, listing.get(self.db, ports.PORTS.source, _PORT))
+        ports.PORTGROUPS.create(self.db, {"node_id": one.id})
+        node_crud.change_traits(self.db, one, ["CUSTOM_A"])
+        recorded = [(event.node_name, event.node_owner, event.data["fields"]) for event in self.recorded()]
+        about = {name: (name, name, ["ports"]) for name in ("one", "other")}
+        self.assertEqual([about["one"], about["one"]], recorded[:2])
+        self.assertEqual([about["one"], about["other"]], sorted(recorded[2:4]))
+        self.assertEqual(about["other"], recorded[4])
+        self.assertEqual([("one", "one", ["portgroups"]), ("one", "one", ["traits"])], recorded[5:])
+        self.assertEqual({"node"}, {event.kind for event in self.recorded()})
+
+    def test_what_is_refused_of_a_port_is_no_event(self) -> None:
+        node = database.make_node(self.db)
+        ports.PORTS.create(self.db, {"node_id": node.id, "address": "52:54:00:00:00:01", "uuid": _PORT})
+        port = listing.get(self.db, ports.PORTS.source, _PORT)
+        nodes.lock(self.db, node.uuid, "one", "test")
+        before = len(self.recorded())
+        self.assertRaises(errors.NodeLocked, ports.PORTS.update, self.db, port, {"extra": {"a": 1}})
+        self.assertRaises(errors.NodeLocked, ports.PORTS.delete, self.db, port)
+        self.assertEqual(before, len(self.recorded()))
+
     def test_what_stays_as_it_was_is_no_event(self) -> None:
         node = database.make_node(self.db, power_state=states.POWER_ON)
-        nodes.compare_and_set(self.db, node, {"power_state": states.POWER_ON, "extra": {"a": 1}})
+        nodes.compare_and_set(self.db, node, {"power_state": states.POWER_ON, "health": "OK"})
         self.assertEqual([], self.recorded())
 
     def test_kinds_follow_from_the_columns(self) -> None:
@@ -56,9 +127,10 @@ class EventsOnSQLite(database.TestCase):
             {"maintenance": True, "maintenance_reason": "hot", "fault": None},
             {"provision_state": states.DEPLOYING},
             {"extra": {"a": 1}},
+            {"health": "OK"},
         ):
             nodes.set_always(self.db, node.uuid, values)
-        self.assertEqual(["power", "maintenance", "provision"], [event.kind for event in self.recorded()])
+        self.assertEqual(["power", "maintenance", "provision", "node"], [event.kind for event in self.recorded()])
 
     def test_a_task_tells_of_what_it_has_changed_and_of_its_steps(self) -> None:
         node = database.make_node(self.db, power_state=states.POWER_ON)
@@ -110,7 +182,7 @@ class EventsOnSQLite(database.TestCase):
         heard: list[str] = []
         node = self.make()
         with self.db.listening(lambda: heard.append(nodes.get(self.db, node, ("provision_state",)).provision_state)):
-            nodes.set_always(self.db, node, {"extra": {"a": 1}})
+            nodes.set_always(self.db, node, {"health": "OK"})
             self.assertEqual([], heard)
             nodes.set_always(self.db, node, {"provision_state": states.MANAGEABLE})
             self.assertEqual([states.MANAGEABLE], heard)
