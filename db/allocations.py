@@ -239,7 +239,9 @@ def count_matching(db: Database, allocation: models.Allocation) -> tuple[int, in
 
 def _change_node(connection: sa.Connection, node: models.Node, values: Mapping[str, object]) -> bool:
     try:
-        return nodes.IF_UNCHANGED.execute(connection, values, outbox.build_events(values, vars(node)), nodes.as_read(node))
+        return nodes.IF_UNCHANGED.execute(
+            connection, values, outbox.build_events(values, vars(node)), nodes.as_read(node)
+        )
     except db_exc.DBDuplicateEntry as exc:
         raise node_refusals.duplicate_error(exc, values, node.uuid) from exc
 

@@ -15,8 +15,8 @@ _OF_NO_NODE: Mapping[str, str | None] = {
     "inbox": "ingot:inbox:get",
     "plan": None,
 }
-"""Kinds of events that belong to no node, with what users must be allowed to see, besides following events, to get them;
-None: it depends on the plan."""
+"""Kinds of events that belong to no node, with what users must be allowed to see to get them; None: that depends on
+the plan."""
 
 _OF_PLANS = {"deploy_template": "baremetal:deploy_template:get", "runbook": "baremetal:runbook:get"}
 

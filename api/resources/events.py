@@ -20,6 +20,7 @@ _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the secon
 _SEEN = "Last-Event-ID"
 _LONGEST = 18  # digits of an id
 
+
 def _parse_kinds(name: str, given: str) -> frozenset[str]:
     kinds = operations.parse_names(name, given)
     unknown = [kind for kind in kinds if kind not in events.KINDS]

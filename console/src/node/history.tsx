@@ -30,7 +30,7 @@ export function HistoryTab({ node }: { node: NodeDetail }): JSX.Element {
 function Events({ node }: { node: NodeDetail }): JSX.Element {
     const [limit, setLimit] = useState(PAGE);
     const path = `/v1/nodes/${part(node.uuid)}/history`;
-    const asked = `${path}?detail=true&sort_key=created_at&sort_dir=desc&limit=${limit}`;
+    const asked = `/ingot${path}?sort_key=created_at&sort_dir=desc&limit=${limit}`;
     const found = useLive<History>(asked, ofNode(node.uuid));
     return (
         <Section
@@ -38,7 +38,7 @@ function Events({ node }: { node: NodeDetail }): JSX.Element {
             of={found}
             older={() => setLimit(limit + PAGE)}
             none="Nothing recorded."
-            columns={["When", "Event", "State", "Who"]}
+            columns={["When", "Event", "State", "Who", "Request"]}
         >
             {({ history }) => history.map((entry) => <EntryRow key={entry.uuid} entry={entry} path={`${path}/${entry.uuid}`} />)}
         </Section>
@@ -145,7 +145,19 @@ function EntryRow({ entry, path }: { entry: HistoryEntry; path: string }): JSX.E
                 {entry.user ?? "Ingot"}
                 {entry.conductor && <span class="muted"> on {entry.conductor}</span>}
             </td>
+            <RequestCell id={entry.request_id} />
         </tr>
+    );
+}
+
+/** Shows the id of a request, by which logs are searched. */
+function RequestCell({ id }: { id: string | null }): JSX.Element {
+    if (id === null) return <td />;
+    return (
+        <td>
+            <code>{id}</code>
+            <CopyButton text={id} of="the id of the request" />
+        </td>
     );
 }
 
@@ -202,10 +214,7 @@ function EventRow({ event }: { event: AuditEvent }): JSX.Element {
                 )}
                 {initiator.address && <span class="muted"> from {initiator.address}</span>}
             </td>
-            <td>
-                <code>{event.request_id}</code>
-                <CopyButton text={event.request_id} of="the id of the request" />
-            </td>
+            <RequestCell id={event.request_id} />
         </tr>
     );
 }

@@ -165,6 +165,7 @@ export interface HistoryEntry {
     conductor: string | null;
     user: string | null;
     project: string | null;
+    request_id: string | null;
     state: string | null;
     target_provision_state: string | null;
     duration_seconds: number | null;

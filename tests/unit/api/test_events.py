@@ -284,7 +284,9 @@ class OfProjects(identity_case.IdentityCase):
         self.assertEqual(["secret"], [event["last_error"] for event in seen if event["kind"] == "provision"])
         by_lessee = read_kept(self.http, "lessee reader")
         self.assertEqual(["maintenance", "provision"], [event["kind"] for event in by_lessee])
-        self.assertEqual(("hot", "deploy failed"), (by_lessee[0]["maintenance_reason"], by_lessee[1]["provision_state"]))
+        self.assertEqual(
+            ("hot", "deploy failed"), (by_lessee[0]["maintenance_reason"], by_lessee[1]["provision_state"])
+        )
         self.assertFalse({"last_error", "maintenance_holds"} & {*by_lessee[0], *by_lessee[1]})
         self.assertEqual([], read_kept(self.http, "stranger reader"))
         self.assertEqual(403, self.ask("owner none", "GET", PATH).status)

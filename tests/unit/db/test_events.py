@@ -47,7 +47,13 @@ class EventsOnSQLite(database.TestCase):
 
     def test_a_node_is_changed_by_names_of_fields_without_values(self) -> None:
         node = database.make_node(self.db, name="old", extra={"a": 1}, owner="one")
-        changes = {"name": "new", "extra": {"a": 2}, "driver_info": {"password": "x"}, "owner": "one", "chassis_id": None}
+        changes = {
+            "name": "new",
+            "extra": {"a": 2},
+            "driver_info": {"password": "x"},
+            "owner": "one",
+            "chassis_id": None,
+        }
         with sql_counter.counting(self.db) as counted:
             nodes.compare_and_set(self.db, node, changes)
         self.assertEqual(1, len(counted), counted)
