@@ -68,7 +68,7 @@ def show(call: Call, node: str, uuid: str) -> Reply:
 # The same for Ingot's own clients, with what the Bare Metal API does not know
 
 _OWN_ENTRY = tables.Table(
-    "history entry",
+    "history entry with request",
     *(Field(name, brief=True, sortable=True) for name in ("uuid", "created_at", "severity", "event_type")),
     *(Field(name, brief=True) for name in ("event", "duration_seconds")),
     *(Field(name, brief=True, sortable=True) for name in ("conductor", "user", "project", "request_id")),

@@ -30,12 +30,12 @@ BUDGETS = {
     "GET node": 14,
     "GET nodes": 12,
     "GET states": 12,
-    "PATCH node": 17,
+    "PATCH node": 18,
     "PUT maintenance": 14,
-    "PUT provision": 18,
-    "heartbeat": 12,
-    "fake deploy": 21,
-    "fake deploy, with accepting it": 26,
+    "PUT provision": 19,
+    "heartbeat": 13,
+    "fake deploy": 22,
+    "fake deploy, with accepting it": 27,
 }
 
 

@@ -41,7 +41,8 @@ class Keeper(conductor_case.ConductorCase):
         self.useFixture(fixtures.MonkeyPatch("ingot.drivers.generic.fake_console.EchoStream.attend", fail))
         node = database.make_node(self.db, console_enabled=True, console_interface="fake")
         self.assertEqual(1, self.count_nodes_read())
-        conductor_case.eventually(lambda: not self.consoles.is_running(node.uuid), "it has failed")
+        conductor_case.eventually(lambda: self.consoles._consoles[node.uuid]._not_before > 0, "it has failed")
+        conductor_case.eventually(lambda: not self.consoles.is_running(node.uuid), "it has ended")
         self.assertEqual(0, self.count_nodes_read())
         self.consoles._consoles[node.uuid]._not_before = 0
         self.assertEqual(1, self.count_nodes_read())
