@@ -90,6 +90,8 @@ class Sessions:
         self._conf = conf
         self._strategy = strategy
         self._keyring = keyring.Keyring.of(conf)
+        for outcome in ("opened", "refused", "closed", "ended"):
+            metrics.SESSIONS.labels(outcome)  # so that the first one can be seen
 
     def require_enabled(self) -> None:
         """Require that there are sessions at all.

@@ -54,8 +54,7 @@ def show_own(access: Access, project: str, event: models.Event) -> models.Event 
 def _list_targets(event: models.Event, project: str) -> Iterator[Target]:
     """Yield what rules compare with for the node of an event, as long as the project has to do with it.
 
-    Of an event that says that the node changes hands, that is first the project that has it now, and then the one that
-    has had it: also that one must learn of it.
+    If the event says that the node changes hands, the former project must learn of it, too: it comes second.
     """
     now: dict[str, object] = {"owner": event.node_owner, "lessee": event.node_lessee}
     former = {name: value for name, value in (event.node_was or {}).items() if name in now}

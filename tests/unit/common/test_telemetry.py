@@ -95,7 +95,7 @@ class TestServer(TelemetryCase):
         self.assertRaises(ConnectionRefusedError, self.connect)
 
     def test_idle_clients_keep_no_client_out_for_long(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch("ingot.common.telemetry._REQUEST_S", 0.2))
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.telemetry._REQUEST_S", 1.0))
         self.serve()
         idle = [self.connect() for _ in range(20)]
         for number, connection in enumerate(idle):

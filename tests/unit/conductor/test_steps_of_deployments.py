@@ -431,7 +431,7 @@ class TestWhatTheNodeShows(StepsCase):
 
     def test_a_console_that_was_in_use_is_started_again(self) -> None:
         started: list[str] = []
-        self.put(self.interface("console"), "start_console", lambda task: started.append(task.node.uuid))
+        self.put(self.interface("console"), "resume_console", lambda task: started.append(task.node.uuid))
         self.deploy()
         self.assertEqual([], started)
         node = database.make_node(self.db, console_enabled=True)
