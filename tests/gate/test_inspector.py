@@ -153,6 +153,7 @@ class InspectorTest(testtools.TestCase):
         self.bench.user.provision(self.uuid, "inspect")
         self.bench.reach(self.uuid, "inspect wait")
         self.bench.eventually(lambda: self.service.status(self.uuid).get("state") == "waiting", "the service waits")
+        self.bench.rack.control.wait_for_state(machine, "hung", lab.PATIENCE)  # it boots after the service was asked
         started = self.service.status(self.uuid)["started_at"]
         self.bench.process.stop(signal.SIGKILL)
         self.bench.process.start()
