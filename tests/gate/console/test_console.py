@@ -73,6 +73,7 @@ class Sessions(ConsoleCase):
         login.get_by_label("Password").fill(site.PASSWORD)
         browser.press("Enter")
         expect(login).to_be_hidden()
+        browser.dialog.get_by_role("button", name="Back").click()
         expect(browser.dialog.get_by_label("Reason")).to_have_value("a fan is loud")
         expect(page.get_by_role("status").filter(has_text="Live")).to_be_visible()
 
@@ -88,7 +89,7 @@ class Sessions(ConsoleCase):
         bench.enroll_fake("meanwhile")
         page.get_by_role("banner").get_by_role("button", name="Read again").click()
         expect(page.get_by_role("link", name="meanwhile")).to_be_visible()
-        page.get_by_role("button", name="Inbox").click()
+        page.get_by_role("button", name="Inbox").click(force=True)  # it is disabled, and says why
         expect(page.get_by_role("status").filter(has_text="Only for others.")).to_be_visible()
         browser.see_heading("Fleet")
         self.assertEqual([], browser.look("not-allowed"))
