@@ -103,7 +103,7 @@ export function FleetPage(): JSX.Element {
 
 function Counts({ rows, filter }: { rows: FleetRows; filter: string }): JSX.Element {
     const [matching, total] = [rows.matching.value, rows.total.value];
-    const text = rows.loading.value && !total ? "Loading…" : filter ? `${formatNumber(matching)} of ${formatNumber(total)}` : `${formatNumber(total)} machines`;
+    const text = rows.loading.value && !total ? "Loading…" : filter ? `${formatNumber(matching)} of ${formatNumber(total)}` : `${formatNumber(total)} nodes`;
     return (
         <span class="muted" role="status">
             {text}
@@ -158,13 +158,13 @@ function SelectionBar({ selection, filter }: { selection: FleetSelection; filter
     const targets = selection.targets(filter);
     const refusal = useRefusal(targets);
     const ask = (verb: VerbName): void => {
-        const reason = count ? refusal(verb) : "Select machines first: space selects the one that is marked.";
+        const reason = count ? refusal(verb) : "Select nodes first: space selects the one that is marked.";
         if (reason) toast(reason, "bad");
         else openVerb({ ...targets, verb });
     };
     const lettered = VERB_NAMES.filter((name) => verbOf(name).key);
     useKeys(
-        "Selected machines",
+        "Selected nodes",
         lettered.map((name) => ({ key: verbOf(name).key ?? "", text: verbOf(name).text, run: () => ask(name) })),
     );
     return (
