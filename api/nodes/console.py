@@ -28,8 +28,7 @@ def attend(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, *management.SERVED, rule=_WRITE if mode == "write" else None)
     handshake = web_sockets.Handshake(call.path, call.headers, call.offers_web_socket, consoles.SUBPROTOCOL)
     user = call.ctx.user_name or call.ctx.user_id or call.where
-    seconds = call.session.seconds_left if call.session else None
-    console = consoles.ConsoleRelay(call.consoles, handshake, found.uuid, seconds)
+    console = consoles.ConsoleRelay(call.consoles, handshake, found.uuid, call.session)
     try:
         place: frames.Place = call.client.call(
             call.ctx, found, "open_console", mode=mode, take_over=take_over, user=user

@@ -90,6 +90,7 @@ def delete(call: Call) -> Reply:
     _require_header(call)
     if call.session is not None:
         call.sessions.close(call.session)
+        call.consoles.end_session(call.session)
     return Reply(None, 204, {**_NO_STORE, "Set-Cookie": _build_cookie(call, "", None)})
 
 

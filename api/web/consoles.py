@@ -12,6 +12,7 @@ import orjson
 from oslo_config import cfg
 from oslo_log import log
 
+from ingot.api.auth.sessions import Session
 from ingot.api.web import web_sockets
 from ingot.common import console_frames as frames
 from ingot.common import errors
@@ -53,6 +54,13 @@ class ConsoleRelays:
         with self._guard:
             self._open.discard(console)
 
+    def end_session(self, session: Session) -> None:
+        """End those of a session whose user logs out."""
+        with self._guard:
+            for console in self._open:
+                if console.session == session:
+                    console.end(frames.End.EXPIRED, "the session has ended; log in again")
+
     def close(self) -> None:
         """End all: the server stops."""
         with self._guard:
@@ -66,16 +74,17 @@ class ConsoleRelay:
 
     :param handshake: of its client.
     :param node: its uuid.
-    :param seconds: for which its user's session lasts, if it has one.
+    :param session: of its user, with which it ends; None: the request has credentials of its own.
     """
 
     def __init__(
-        self, consoles: ConsoleRelays, handshake: web_sockets.Handshake, node: str, seconds: float | None = None
+        self, consoles: ConsoleRelays, handshake: web_sockets.Handshake, node: str, session: Session | None = None
     ) -> None:
         self.handshake = handshake
+        self.session = session
         self._consoles = consoles
         self._node = node
-        self._seconds = _LONGEST_S if seconds is None else min(seconds, _LONGEST_S)
+        self._seconds = _LONGEST_S if session is None else min(session.seconds_left, _LONGEST_S)
         self._place: frames.Place | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Future[tuple[int, str]] | None = None

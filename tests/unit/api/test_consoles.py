@@ -292,6 +292,20 @@ class Sessions(ConsoleCase):
         with self.attend(additional_headers=password) as terminal:
             terminal.read_until("fake machine")
 
+    def test_a_console_ends_when_its_user_logs_out(self) -> None:
+        cookie, other = self.log_in(), self.log_in()
+        here = websockets.Origin(self.url)
+        with (
+            self.attend(origin=here, additional_headers=cookie) as terminal,
+            self.attend(origin=here, additional_headers=other) as another,
+        ):
+            terminal.read_until("fake machine")
+            headers = {"X-Ingot-Console": "1", **cookie}
+            answer = requests.delete(f"{self.url}/ingot/v1/session", headers=headers, timeout=LIMIT)
+            self.assertEqual(204, answer.status_code, answer.text)
+            self.assertEqual((frames.End.EXPIRED, "the session has ended; log in again"), terminal.read_end())
+            another.read_until("fake machine")
+
     def test_a_console_ends_with_the_session(self) -> None:
         cookie = self.log_in()
         self.useFixture(fixtures.MonkeyPatch("ingot.api.auth.sessions.Session.seconds_left", 0.5))
