@@ -3,6 +3,7 @@
 import json
 import pathlib
 import threading
+import time
 from typing import Any
 
 import fixtures
@@ -19,7 +20,10 @@ PATH = "/ingot/v1/events"
 def read(chunks: Any, count: int) -> list[dict[str, Any]]:
     """Return the next events of a stream: their fields, data parsed."""
     found: list[dict[str, Any]] = []
+    until = time.monotonic() + conductor_case.PATIENCE
     while len(found) < count:
+        if time.monotonic() > until:
+            raise AssertionError(f"{count} events were expected, and these came: {found}")
         for block in next(chunks).decode().split("\n\n"):
             lines = [line.split(": ", 1) for line in block.splitlines() if not line.startswith(":")]
             event = dict(lines)
@@ -348,7 +352,7 @@ class OfProjects(identity_case.IdentityCase):
             for chunks in streams:
                 next(chunks)
             with sql_counter.counting(self.db) as counted:
-                self.change(node, power_state=states.POWER_ON if len(costs) else states.POWER_OFF)
+                self.change(node, power_state=states.POWER_OFF if costs else states.POWER_ON)
                 for chunks in streams[:3]:
                     read(chunks, 1)
             costs.append(len([text for text in counted.statements if "FROM events" in text and "node_owner" in text]))
