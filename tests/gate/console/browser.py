@@ -45,6 +45,9 @@ _WIDER = """() => {
     return [`${root.scrollWidth} of ${root.clientWidth} pixels`, ...wide, ...out];
 }"""
 
+# What a page does when it was shown is done then: it listens to keys.
+_TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+
 _FOCUSED = """() => {
     const found = document.activeElement;
     if (!found || found === document.body) return null;
@@ -126,8 +129,10 @@ class Browser(fixtures.Fixture):
         self.page.get_by_role("button", name="Log in").click()
 
     def see_heading(self, text: str) -> None:
-        """Wait until a page is there."""
+        """Wait until a page is there, with its keys, and no login above it."""
         expect(self.page.get_by_role("heading", level=1, name=text, exact=True)).to_be_visible()
+        expect(self.page.get_by_role("button", name="Log in")).to_have_count(0)
+        self.page.evaluate(_TWO_FRAMES)
 
     def see_state(self, state: str, limit_s: float | None = None) -> None:
         """Wait until the page of a node says that it is in a state."""

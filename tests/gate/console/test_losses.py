@@ -105,7 +105,7 @@ class Pages(ConsoleCase):
         page = browser.page
         browser.log_in("/fleet")
         grid = page.get_by_role("grid", name="Machines")
-        expect(page.get_by_text(f"{_ROWS} machines")).to_be_visible()
+        expect(page.get_by_text(f"{_ROWS} nodes")).to_be_visible()
         grid.focus()
         browser.press("End", "Space", "ArrowUp", "Shift+Space")
         expect(page.get_by_text("2 selected")).to_be_visible()
