@@ -129,15 +129,20 @@ class Browser(fixtures.Fixture):
         self.page.get_by_role("button", name="Log in").click()
 
     def see_heading(self, text: str) -> None:
-        """Wait until a page is there, with its keys, and no login above it."""
+        """Wait until a page is there."""
         expect(self.page.get_by_role("heading", level=1, name=text, exact=True)).to_be_visible()
-        expect(self.page.get_by_role("button", name="Log in")).to_have_count(0)
-        self.page.evaluate(_TWO_FRAMES)
+        self._wait_for_keys()
 
     def see_state(self, state: str, limit_s: float | None = None) -> None:
         """Wait until the page of a node says that it is in a state."""
         badge = self.page.locator(".page-head .state-name").first
         expect(badge).to_have_text(state, timeout=LIMIT_MS if limit_s is None else limit_s * 1000)
+        self._wait_for_keys()
+
+    def _wait_for_keys(self) -> None:
+        """Wait until no login stands above the page, and it listens to keys."""
+        expect(self.page.get_by_role("button", name="Log in")).to_have_count(0)
+        self.page.evaluate(_TWO_FRAMES)
 
     @property
     def dialog(self) -> Locator:
