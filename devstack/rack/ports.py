@@ -11,7 +11,9 @@ import secrets
 import socket
 
 LOOPBACK = "127.0.0.1"
-FIRST = 5000
+FIRST = 9000
+"""Below it are the ports that the rack and the services have by default, which guides show and tests type."""
+
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 _leases: list[socket.socket] = []
