@@ -63,7 +63,7 @@ class Sessions(ConsoleCase):
         expect(browser.dialog.get_by_text("The node would accept this.")).to_be_visible()
         browser.expect_complaints(_REFUSED_LOGIN)
         page.context.clear_cookies()
-        # Not a click: what the page reads by itself may have brought the login first.
+        # Not a click: another request of the page may have brought the login first.
         browser.dialog.get_by_role("button", name="Set maintenance").dispatch_event("click")
         login = browser.dialog.filter(has_text="Your session has ended.")
         expect(login).to_be_visible()
