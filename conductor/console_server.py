@@ -224,12 +224,14 @@ class ConsoleServer:
 
 async def _take_typed(console: SharedConsole, remote: "_Remote", arriving: asyncio.StreamReader) -> None:
     """Give what comes to the machine, until the other side is gone."""
-    with contextlib.suppress(frames.BadFrame):
+    try:
         while (frame := await frames.read(arriving)) is not None:
             if frame.kind == frames.Kind.BYTES and frame.content:
                 await console.type(remote, frame.content)
             elif frame.kind == frames.Kind.MESSAGE:
                 await console.type(remote, b"")  # there is one: break
+    except frames.BadFrame as exc:
+        LOG.warning("Node %s: an API sends what is no frame of a console: %s", console.node, exc)
 
 
 class _Remote(Reader):

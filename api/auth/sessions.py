@@ -195,7 +195,7 @@ def _check_host(conf: cfg.ConfigOpts, environ: identity.Environ) -> None:
     :raises Forbidden: the header Host is no address, no name without a dot, and none that is known to be the API's.
     """
     given = environ.get("HTTP_HOST", "")
-    host = (_find_place(f"http://{given}") or ("", 0))[0]
+    host = (_find_place(f"http://{given}") or (given.lower(), 0))[0]  # what cannot be read is no known name
     endpoint = _find_place(conf.api.public_endpoint or "")
     own = {socket.gethostname().lower(), conf.host.lower(), endpoint and endpoint[0]}
     if "." not in host or host.endswith(".localhost") or _is_address(host) or host in own:

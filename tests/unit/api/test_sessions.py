@@ -105,6 +105,7 @@ class WithoutAuthentication(SessionCase):
             (socket.gethostname().upper(), 200),
             ("evil.example:6385", 403),
             ("127.0.0.1.evil.example", 403),
+            ("evil.example:99999", 403),
         ):
             self.assertEqual(status, self.api("GET", "/v1/nodes", Host=host, **browser).status, host)
         answer = self.api("GET", PATH, Host="evil.example", **CONSOLE)
