@@ -209,8 +209,8 @@ ROUTES: tuple[Route, ...] = (
     serve("nodes/<node>/children", {"GET": nodes.list_children}, "node:get", 83),
     serve(
         "nodes/<node>/vifs",
-        {"GET": management.list_vifs, "POST": management.attach_vif},
-        {"GET": "node:vif:list", "POST": "node:vif:attach"},
+        {"GET": management.list_vifs, "POST": management.attach_vif, "DELETE": management.detach_unnamed_vif},
+        {"GET": "node:vif:list", "POST": "node:vif:attach", "DELETE": "node:vif:detach"},
         28,
     ),
     serve("nodes/<node>/vifs/<vif>", {"DELETE": management.detach_vif}, "node:vif:detach", 28),

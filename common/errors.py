@@ -262,6 +262,20 @@ class ImageServiceUnavailable(IngotError):
     template = "{field}: image {image} cannot be had from Glance: {reason}. Try again when it answers."
 
 
+class NetworkServiceUnavailable(IngotError):
+    """Neutron does not answer; as with :class:`ImageServiceUnavailable`, a step is tried again."""
+
+    code = 503
+    template = "{what} cannot be had from Neutron: {reason}. Try again when it answers."
+
+
+class NetworkError(IngotError):
+    """Neutron refuses what it is asked for, or a port cannot be connected; the message has its own words."""
+
+    code = 502
+    template = "{what}: Neutron refuses: {reason}"
+
+
 # Inside the conductor
 
 

@@ -172,6 +172,7 @@ class InternalInfo(TypedDict, total=False):
     ipmi_boot_device: Json  # drivers/ipmi/boot_flags: the one that lasts, where the BMC does not keep it
     redfish_boot_device: Json  # drivers/redfish/boot_device: the one that lasts, where the BMC does not keep it
     raid_root_device: Json  # drivers/interfaces/raid: the hint that properties have from the root volume
+    neutron_networks: list[str]  # drivers/neutron/purpose_ports: purposes for which there may be ports in Neutron
     fake_bios_settings: dict[str, str | None]  # drivers/generic/fake, like all that follow
     fake_boot_device: Json
     fake_firmware: list[Json]

@@ -361,6 +361,12 @@ CIRCUITS_OPEN = scraped_gauge(
     Part.CONDUCTOR, "ingot_bmc_circuit_breakers_open", "BMCs that did not answer the last call."
 )
 
+# Other services
+
+NETWORK_REQUESTS = counter(
+    Part.CONDUCTOR, "ingot_network_service_requests_total", "What Neutron was asked for, by outcome.", "outcome"
+)
+
 # The database
 
 DB_SECONDS = histogram(

@@ -1,12 +1,38 @@
-"""Networks in options, and whether an address is in one of them."""
+"""Networks in options: whether an address is in one of them, and what those of Neutron are for."""
 
 import ipaddress
 import socket
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oslo_config import cfg, types
+
+PURPOSES: Mapping[str, str] = {
+    "provisioning": "deployments run",
+    "cleaning": "cleaning runs",
+    "rescuing": "machines boot for a rescue",
+    "inspection": "inspections run",
+    "servicing": "machines are serviced",
+}
+"""Networks of Neutron that conductors connect machines to: what they are called, and what is done there."""
+
+TENANT = "tenant"
+
+
+def name_note(purpose: str) -> str:
+    """Return the key of a port's ``internal_info`` with the port of Neutron that it has for a purpose, or for its user.
+
+    :param purpose: one of :data:`PURPOSES`, or :data:`TENANT`.
+    """
+    return f"{purpose}_vif_port_id"
+
+
+VIF_NOTES = tuple(map(name_note, (*PURPOSES, TENANT)))
+"""The keys of all of them: while there is one of the operator's, it is what the machine is connected to."""
+
+ASK_NEUTRON = frozenset(("flat", "neutron"))
+"""Network interfaces with which Neutron connects a node's ports."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -30,6 +30,7 @@ class Wait(enum.StrEnum):
     FILE = "file"
     IMAGE_SERVICE = "image service"
     INSPECTION_SERVICE = "inspection service"
+    NETWORK_SERVICE = "network service"
     CHILDREN = "children"
     TIME = "time"
 
@@ -196,6 +197,12 @@ TEXTS: Mapping[str, Text] = {
         _ANSWER_ENDS,
         "See whether Glance and Keystone answer the conductor.",
         ("Glance or Keystone is away, or [glance] has a wrong address or wrong credentials",),
+    ),
+    Wait.NETWORK_SERVICE: Text(
+        "Neutron, which did not answer, or the ports of the machine, which it has not connected yet",
+        _ANSWER_ENDS,
+        "See whether Neutron and Keystone answer the conductor.",
+        ("Neutron or Keystone is away, or [neutron] has a wrong address or wrong credentials",),
     ),
     Wait.INSPECTION_SERVICE: Text(
         "The inspection service, which is asked again and again whether it is done",

@@ -134,8 +134,15 @@ def _stop_console(task: Task) -> None:
 
 
 def _tear_down(task: Task) -> Answer:
-    phases = (_stop_console, _end_rescue, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
-    return results.run_phases(task, *phases)
+    deploy = task.driver.deploy
+    return results.run_phases(task, _stop_console, _end_rescue, deploy.tear_down, deploy.clean_up, _detach_vifs)
+
+
+def _detach_vifs(task: Task) -> None:
+    """Give the ports of its networks back to the user who leaves the machine."""
+    network = task.driver.network
+    for vif in network.list_vifs(task) if network is not None else ():
+        network.detach_vif(task, vif["id"])
 
 
 def _end_rescue(task: Task) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent import futures
 from typing import NamedTuple
 
@@ -140,6 +140,9 @@ class Fleet:
         candidates = node_lists.list_of_drivers(self._services.db, self._services.group, drivers, columns)
         mine = [node for node in candidates if hardware.has_interface(node, interface) and self._owns(node)]
         return [node for node in mine if not maintenance.pauses_sync(node)]
+
+    def list_unknown(self, uuids: Collection[str]) -> set[str]:
+        return set(uuids) - {node.uuid for node in node_lists.list_ring_keys(self._services.db, uuids)}
 
     def acquire_shared(self, node: models.Node) -> contextlib.AbstractContextManager[Task]:
         return task_manager.acquire(self._services, self.context, node.uuid, self._interface.name, shared=True)

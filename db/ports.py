@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.db import listing, models, nodes, outbox, rows
 from ingot.db.engine import Database, retry_transaction
 from ingot.db.models.base import AnyColumn
@@ -180,6 +181,35 @@ def _refuse_another_network(connection: sa.Connection, port: Mapping[str, object
                 reason=f"Invalid physical_network: {port.get('physical_network')!r}. The ports of a portgroup are on "
                 f"one physical network; those of portgroup {uuid} have {network!r}."
             )
+
+
+def list_portgroups_of_node(db: Database, node_id: int) -> list[models.Portgroup]:
+    """Return a node's portgroups in order of creation."""
+    own = sa.select(_PORTGROUPS).where(_PORTGROUPS.c.node_id == node_id)
+    return db.read_all(models.Portgroup, own.order_by(_PORTGROUPS.c.id))
+
+
+def build_notes(node_id: int, key: str, notes: Mapping[str, str]) -> nodes.ExtraWrite:
+    """Return the write of a note on the ports and portgroups of a node: a key of their ``internal_info``.
+
+    :param notes: the values by uuid; the others lose the note.
+    """
+
+    def write(connection: sa.Connection) -> None:
+        for table in (_PORTS, _PORTGROUPS):
+            own = sa.select(table.c.id, table.c.uuid, table.c.internal_info).where(table.c.node_id == node_id)
+            for row in connection.execute(own).all():
+                if row.internal_info.get(key) != notes.get(row.uuid):
+                    info = change_note(row.internal_info, key, notes.get(row.uuid))
+                    connection.execute(sa.update(table).where(table.c.id == row.id).values(internal_info=info))
+
+    return write
+
+
+def change_note(info: Json, key: str, value: str | None) -> Json:
+    """Return ``internal_info`` with another note; without it if it is None."""
+    left = {name: one for name, one in info.items() if name != key}
+    return left if value is None else {**left, key: value}
 
 
 def find_booting_node(db: Database, address: str) -> models.Node | None:

@@ -10,7 +10,7 @@ from oslo_config import cfg
 from ingot.common import context, interfaces, states
 from ingot.common.conf import opts
 from ingot.common.steps import PlannedStep
-from ingot.db import models, rows
+from ingot.db import models, ports, rows
 from ingot.drivers.interfaces import circuit_breakers, consoles, results
 from ingot.drivers.loading import factory
 
@@ -49,6 +49,14 @@ def port(address: str = "52:54:00:00:00:01", **columns: Any) -> models.Port:
     return models.Port(**values | columns)
 
 
+def portgroup(**columns: Any) -> models.Portgroup:
+    """Return a portgroup's row as a query does."""
+    values: dict[str, Any] = {column.name: None for column in models.table(models.Portgroup).c}
+    values |= {name: {} for name in ("properties", "internal_info", "extra")}
+    values |= {"uuid": str(uuid.uuid4()), "mode": "active-backup", "standalone_ports_supported": True}
+    return models.Portgroup(**values | columns)
+
+
 class MemoryTask:
     """A task whose node is a record in memory; ``saved`` counts the writes."""
 
@@ -64,6 +72,7 @@ class MemoryTask:
         self.circuit_breakers = circuit_breakers.CircuitBreakers(first=60, longest=300)
         self.consoles = consoles.Consoles(conf)
         self.ports: list[models.Port] = []
+        self.portgroups: list[models.Portgroup] = []
         self.traits: list[str] = []
         self.volume_connectors: list[models.VolumeConnector] = []
         self.volume_targets: list[models.VolumeTarget] = []
@@ -87,6 +96,12 @@ class MemoryTask:
 
     def confirm_lock(self) -> None:
         """Assume that no other task has the node."""
+
+    def keep_port_notes(self, key: str, notes: Mapping[str, str]) -> None:
+        places: list[models.Port | models.Portgroup] = [*self.ports, *self.portgroups]
+        for one in places:
+            one.internal_info = ports.change_note(one.internal_info, key, notes.get(one.uuid))
+        self.save()
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
         self.bios = [dict(row) for row in read]

@@ -45,7 +45,7 @@ class ImageService(fixtures.Fixture):
 
     def configure(self, conf: cfg.ConfigOpts) -> None:
         """Point Ingot at this service."""
-        opts.use_glance(conf)
+        opts.use_service(conf, "glance")
         conf.set_override("auth_type", "none", group="glance")
         conf.set_override("endpoint_override", self.url, group="glance")
 

@@ -268,6 +268,12 @@ def detach_vif(call: Call, node: str, vif: str) -> Reply:
     return _order(call, node, "detach_vif", vif_id=fields.parse_ident("VIF", vif))
 
 
+@operation(answer=operations.EMPTY_204)
+def detach_unnamed_vif(_call: Call, node: str) -> Reply:
+    """Refuse a request without the VIF in its path, as Ironic does: with 400, which tempest expects."""
+    raise errors.Invalid(f"Say which VIF of node {node} is to be detached: DELETE /v1/nodes/{node}/vifs/<VIF>.")
+
+
 # Virtual media: images that the machine sees as if they were in drives of its own
 
 _DEVICE_TYPES = ("disk", "cdrom", "floppy")

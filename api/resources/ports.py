@@ -1,6 +1,7 @@
 """Ports, the network cards of nodes, and portgroups: those that work together."""
 
 import re
+from collections.abc import Iterable
 
 from ingot.api.auth import access
 from ingot.api.nodes import node_links
@@ -9,9 +10,9 @@ from ingot.api.web import collection, crud, fields, operations, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import Param
-from ingot.common import errors, states
+from ingot.common import errors, networks, states
 from ingot.common.json_types import Json
-from ingot.db import listing, nodes
+from ingot.db import listing, models, nodes
 from ingot.db import ports as rows
 from ingot.db.ports import PortgroupOfNode, PortOfNode
 
@@ -180,6 +181,8 @@ def _read_portgroup_id(call: Call, uuid: str, node_id: int | None) -> int:
 
 
 _CONNECTIVITY = frozenset(("local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"))
+_JOINS = frozenset(("pxe_enabled", "portgroup_uuid"))
+_TENANT_NOTE = networks.name_note(networks.TENANT)
 _CONNECTIVITY_STATES = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPECTWAIT))
 
 
@@ -188,7 +191,7 @@ def _refuse_port_update(call: Call, port: PortOfNode, changes: Json) -> None:
 
     :raises Conflict: the node's state does not allow this change.
     """
-    node = nodes.get(call.db, port.node_uuid, ("uuid", "provision_state", "maintenance"))
+    node = nodes.get(call.db, port.node_uuid, ("uuid", "provision_state", "maintenance", "network_interface"))
     state = node.provision_state
     allowed = states.ALL - {states.INSPECTING}
     if not node.maintenance and not _CONNECTIVITY.isdisjoint(changes):
@@ -205,10 +208,31 @@ def _refuse_port_update(call: Call, port: PortOfNode, changes: Json) -> None:
             reason=f'{what} on node "{node.uuid}" while it is in state "{state}". What changes '
             f"({', '.join(sorted(changes)) or 'nothing'}) can change in: {', '.join(sorted(allowed))}{hint}."
         )
+    group = changes.get("portgroup_uuid", port.portgroup_uuid)
+    if node.network_interface in networks.ASK_NEUTRON and group and not _JOINS.isdisjoint(changes):
+        after = PortOfNode(**{**vars(port), **changes})
+        _refuse_standalone(listing.get(call.db, rows.PORTGROUPS.source, group), [after])
 
 
-def _refuse_portgroup_update(call: Call, portgroup: PortgroupOfNode, _changes: Json) -> None:
-    node = nodes.get(call.db, portgroup.node_uuid, ("uuid", "provision_state"))
+def _refuse_standalone(portgroup: PortgroupOfNode, members: Iterable[models.Port]) -> None:
+    """Refuse ports that are used on their own in a portgroup that does not support that.
+
+    :raises Conflict: one boots from the network, or has a VIF.
+    """
+    used = [port.uuid for port in members if port.pxe_enabled or _TENANT_NOTE in port.internal_info]
+    if used and not portgroup.standalone_ports_supported:
+        raise errors.Conflict(
+            reason=f"Portgroup {portgroup.uuid} does not support standalone ports, so those "
+            f"in it may have neither pxe_enabled nor a VIF. This concerns: {', '.join(used)}."
+        )
+
+
+def _refuse_portgroup_update(call: Call, portgroup: PortgroupOfNode, changes: Json) -> None:
+    node = nodes.get(call.db, portgroup.node_uuid, ("uuid", "provision_state", "network_interface"))
+    if "standalone_ports_supported" in changes and node.network_interface in networks.ASK_NEUTRON:
+        after = PortgroupOfNode(**{**vars(portgroup), **changes})
+        of_node = rows.PORTS.list_of_node(call.db, portgroup.node_id)
+        _refuse_standalone(after, [port for port in of_node if port.portgroup_id == portgroup.id])
     if node.provision_state == states.INSPECTING:
         raise errors.Conflict(
             reason=f'Cannot update portgroup "{portgroup.uuid}" on node "{node.uuid}" while it is in state '
@@ -216,12 +240,34 @@ def _refuse_portgroup_update(call: Call, portgroup: PortgroupOfNode, _changes: J
         )
 
 
-PORTS = crud.Crud(_PORTS, rows.PORTS, prepare=_prepare, refuse_update=_refuse_port_update, where=_build_conditions)
+def _refuse_delete(call: Call, owned: PortOfNode | PortgroupOfNode) -> None:
+    """Refuse to delete what is connected in Neutron: the port there would be left behind.
+
+    :raises Conflict: it is, and the node is not in maintenance.
+    """
+    vif = next((owned.internal_info[note] for note in networks.VIF_NOTES if note in owned.internal_info), None)
+    if vif is not None and not nodes.get(call.db, owned.node_uuid, ("uuid", "maintenance")).maintenance:
+        noun = type(owned).__name__.removesuffix("OfNode").lower()
+        raise errors.Conflict(
+            reason=f"Cannot delete {noun} {owned.uuid}: port {vif} of Neutron is attached to it. Detach that first; if "
+            "it is one of the conductor's, end what the node is doing; or put the node into maintenance."
+        )
+
+
+PORTS = crud.Crud(
+    _PORTS,
+    rows.PORTS,
+    prepare=_prepare,
+    refuse_update=_refuse_port_update,
+    refuse_delete=_refuse_delete,
+    where=_build_conditions,
+)
 PORTGROUPS = crud.Crud(
     _PORTGROUPS,
     rows.PORTGROUPS,
     prepare=node_links.replace_node_uuid,
     refuse_update=_refuse_portgroup_update,
+    refuse_delete=_refuse_delete,
     where=node_links.build_node_filter,
 )
 

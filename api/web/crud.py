@@ -41,7 +41,8 @@ class Crud(Generic[AnyRow]):
     :param ident: checks what stands for it in a URL.
     :param prepare: makes columns of written values (its third argument is the row that is changed, or None for a new
         one): what names other objects becomes their ids.
-    :param refuse_update: raises when the changes are not allowed now.
+    :param refuse_update: raises when the changes are not allowed now, and
+    :param refuse_delete: when the row must stay.
     :param where: conditions of the list beside its declared filters.
     """
 
@@ -53,6 +54,7 @@ class Crud(Generic[AnyRow]):
         ident: Callable[[str, str], str] = fields.parse_ident,
         prepare: Callable[[Call, Json, AnyRow | None], Json] = lambda _call, values, _row: values,
         refuse_update: Callable[[Call, AnyRow, Json], None] = lambda *_any_time: None,
+        refuse_delete: Callable[[Call, AnyRow], None] = lambda *_any_time: None,
         where: Callable[[Call], list[listing.Condition]] = lambda _call: [],
     ) -> None:
         self._described = described
@@ -61,6 +63,7 @@ class Crud(Generic[AnyRow]):
         self._noun = _NOUNS.get(described.source.noun)
         self._prepare = prepare
         self._refuse_update = refuse_update
+        self._refuse_delete = refuse_delete
         shown, created = (operations.Answer(status, described.one) for status in (200, 201))
         self.index: Operation = collection.build_list(described, where)
         self.detail: Operation = collection.build_list(described, where, detail=True)
@@ -134,6 +137,7 @@ class Crud(Generic[AnyRow]):
     @calls.repeat_if_changed
     def _delete(self, call: Call, ident: str) -> Reply:
         record = self.read_to_write(call, ident)
+        self._refuse_delete(call, record)
         with call.notifier.change(call.ctx, self._noun, "delete", record):
             self._store.delete(call.db, record)
         return calls.NO_CONTENT

@@ -113,6 +113,7 @@ DHCP: list[cfg.Opt] = [
         default="none",
         choices=[
             ("none", "ingot-boot, or a DHCP server that needs to know nothing of single nodes"),
+            ("neutron", "Neutron, for nodes with the network interface flat or neutron"),
             ("dnsmasq", "a dnsmasq of yours on the conductor's host, which reads the directories of [dnsmasq]"),
         ],
         help="What learns which machine is about to boot from the network.",

@@ -292,6 +292,13 @@ PXE: list[cfg.Opt] = [
         "answers 404 or 410, the flow fails at once. False where machines get another answer than conductors.",
     ),
     cfg.StrOpt(
+        "tftp_server",
+        default="$my_ip",
+        sample_default="the value of my_ip",
+        help="With [dhcp] dhcp_provider = neutron: address of the TFTP server that has the boot loaders, such as "
+        "ingot-boot.",
+    ),
+    cfg.StrOpt(
         "ipxe_config_template",
         help="File of each host of the API with a template of Jinja for the scripts by which iPXE boots a kernel. It "
         "gets pxe_options with deployment_aki_path, deployment_ari_path, pxe_append_params and other names that "

@@ -11,6 +11,9 @@ from ingot.common.conf import ironic, opts
 from ingot.common.conf.files import Finding, Setting
 from ingot.common.conf.ironic import Verdict
 
+_LOGIN = ("auth_url", "auth_type", "auth_section")
+"""Options that say as whom a service is asked."""
+
 _PORTS = {"http": 80, "https": 443}
 
 _BUNDLE = "ipa-cacert-bundle"
@@ -96,9 +99,20 @@ def _check_state_path(conf: cfg.ConfigOpts, given: _Given) -> Iterator[Finding]:
         yield _find(theirs[0].file, option, advice)
 
 
+def _check_neutron(conf: cfg.ConfigOpts, given: _Given) -> Iterator[Finding]:
+    """Look whether a Neutron is configured that nothing asks: in Ironic the interface flat is enabled by default."""
+    names = tuple(name for group, name in given if group == "neutron" and name in _LOGIN)
+    if names and not opts.uses_neutron(conf):
+        advice = "Nothing that is enabled asks Neutron: networks of users would be accepted and never connected. Write "
+        advice += "[DEFAULT] enabled_network_interfaces = flat,noop, which is Ironic's default, or those that your "
+        advice += "nodes have. Remove the group when your network is connected by other means."
+        yield Finding(Verdict.REFUSED, given["neutron", names[0]].where, "neutron", names, advice)
+
+
 _CHECKS: Sequence[Callable[[cfg.ConfigOpts, _Given], Iterator[Finding]]] = (
     _check_external_url,
     _check_first_script,
     _check_template,
     _check_state_path,
+    _check_neutron,
 )

@@ -10,7 +10,7 @@ import importlib.metadata
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oslo_config import cfg
@@ -22,24 +22,32 @@ from ingot.common.conf.ironic import Verdict
 if TYPE_CHECKING:
     from keystoneauth1 import loading
 
-    from ingot.common.conf import glance, introspection
+    from ingot.common.conf import glance, introspection, neutron
 else:
     glance = later.Module("ingot.common.conf.glance")
     introspection = later.Module("ingot.common.conf.introspection")
+    neutron = later.Module("ingot.common.conf.neutron")
     loading = later.Module("keystoneauth1.loading")
 
 _SECTION = re.compile(r"\[([^\]]+)\]\s*")
 _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 
-GLANCE, INSPECTOR = "glance", "inspector"
+GLANCE, INSPECTOR, NEUTRON = "glance", "inspector", "neutron"
+
+SERVICES: Mapping[str, Callable[[], list[cfg.Opt]]] = {
+    GLANCE: lambda: glance.OPTIONS,
+    INSPECTOR: lambda: introspection.OPTIONS,
+    NEUTRON: lambda: neutron.OPTIONS,
+}
+"""Options of Ingot's own groups that need a large library."""
 
 _LIBRARIES = (
-    *("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", GLANCE, INSPECTOR),
+    *("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", *SERVICES),
     "keystonemiddleware.auth_token",
 )
 """Whose options Ingot's processes have. They are loaded in this order, and only if an option is not found before."""
 
-_LOGINS = (GLANCE, INSPECTOR, "keystone_authtoken")
+_LOGINS = (*SERVICES, "keystone_authtoken")
 """Groups whose options depend on auth_type."""
 
 _CLOSE = 0.75
@@ -196,8 +204,8 @@ class Catalog:
         key = (setting.group, setting.name)
         while key not in self._known and self._more:
             name = self._more.pop(0)
-            if name in (GLANCE, INSPECTOR):
-                self._add([(name, glance.OPTIONS if name == GLANCE else introspection.OPTIONS)])
+            if name in SERVICES:
+                self._add([(name, SERVICES[name]())])
             for entry_point in importlib.metadata.entry_points(group="oslo.config.opts", name=name):
                 self._add(entry_point.load()())
         return self._known.get(key)

@@ -41,7 +41,7 @@ class _Row(NamedTuple):
     advice: str
 
 
-_REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
+_NO, _IGNORED = Verdict.UNSUPPORTED, Verdict.IGNORED
 
 _FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
 _MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
@@ -49,9 +49,9 @@ _PXE = "Ingot renders what loaders read at /boot; ingot-boot serves loaders by T
 _CONSOLE = "Ingot starts no program for consoles: ipmitool-sol serves them as websockets of the API."
 _SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
 _SWIFT += "database."
-_NOT_CONNECTED = (
-    "Ingot has the network interface noop only: networks of users would be accepted and never connected, and machines "
-    "not moved between networks. Remove the group when your network is flat, or connected by other means."
+_NO_SWITCHES = (
+    "Ingot connects machines by Neutron (network interfaces flat and neutron) or not at all (noop): nothing is done "
+    "with switches of a site without Neutron, nor with traits of networks."
 )
 _NO_VOLUMES = "Ingot does not ask Cinder: give a node's volume targets their addresses (storage interface external)."
 _NO_NOVA = "Ingot does not notify Nova of power states: Nova reads them itself, some minutes later."
@@ -73,12 +73,11 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "fake": (_NO, "Ingot's fake interfaces take no time."),
     "inspection_rules": (_NO, "Rules are made through the API."),
     "inventory": (_IGNORED, "Ingot keeps inventories in its database."),
-    "ironic_networking": (_NO, _NOT_CONNECTED),
-    "ironic_networking_json_rpc": (_NO, _NOT_CONNECTED),
+    "ironic_networking": (_NO, _NO_SWITCHES),
+    "ironic_networking_json_rpc": (_NO, _NO_SWITCHES),
     "json_rpc": (_IGNORED, _NO_RPC),
     "mdns": (_NO, "Ingot does not announce itself by mDNS; ramdisks get its address as a kernel parameter."),
     "metrics_statsd": (_NO, _STATSD),
-    "neutron": (_NO, _NOT_CONNECTED),
     "nfs": (_IGNORED, _MEDIA),
     "nova": (_NO, _NO_NOVA),
     "oslo_concurrency": (_IGNORED, "Ingot has no lock files."),
@@ -96,7 +95,7 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
 _CREDENTIALS = "auth_url auth_type auth_section"
 
 _ROWS = (
-    _Row("neutron", _CREDENTIALS, _REFUSED, _NOT_CONNECTED),
+    _Row("neutron", "retries", _IGNORED, "Write status_code_retries and status_code_retry_delay."),
     _Row("nova", "send_power_notifications", _IGNORED, _NO_NOVA),
     _Row("console", "terminal terminal_cert_dir terminal_pid_dir terminal_timeout kill_timeout", _IGNORED, _CONSOLE),
     _Row("console", "subprocess_checking_interval subprocess_timeout", _IGNORED, _CONSOLE),
@@ -138,7 +137,7 @@ _ROWS = (
     _Row("agent", "allow_md5_checksum", _NO, "Ingot has agents refuse MD5."),
     _Row("agent", "enable_bios_bootloader_install", _NO, "Agents do as is their default."),
     _Row("agent", "neutron_agent_max_attempts neutron_agent_poll_interval neutron_agent_status_retry_interval", _NO,
-         _NOT_CONNECTED),
+         "A port of a smart NIC needs its agent alive when it is bound; the step is tried again some times."),
     _Row("agent", "post_deploy_get_power_state_retries post_deploy_get_power_state_retry_interval", _NO,
          "[conductor] power_state_change_timeout limits it."),
     # API
@@ -192,7 +191,7 @@ _ROWS = (
     _Row("conductor", "poweroff_in_cleanfail poweroff_in_servicefail", _NO, "Machines stay on, so that you can look."),
     _Row("conductor", "permit_child_node_step_async_result", _IGNORED, "Steps of child nodes may take any time."),
     _Row("conductor", "enable_trait_based_networking trait_based_networking_config_file "
-         "trait_based_networking_enable_default_trait trait_based_networking_raise_when_no_match", _NO, _NOT_CONNECTED),
+         "trait_based_networking_enable_default_trait trait_based_networking_raise_when_no_match", _NO, _NO_SWITCHES),
     _Row("database", "mysql_engine", _IGNORED, "Tables are InnoDB."),
     _Row("database", "sqlite_max_wait_for_retry sqlite_retries", _IGNORED, "Ingot waits for SQLite in any case."),
     # Deployments
@@ -230,7 +229,7 @@ _ROWS = (
     _Row("redfish", "enable_vmedia_insert_polling vmedia_insert_timeout vmedia_insert_poll_interval", _IGNORED,
          "Media count as inserted when the BMC has accepted them."),
     # Network boot
-    _Row("pxe", "tftp_root tftp_server tftp_master_path pxe_config_subdir pxe_config_template uefi_pxe_config_template "
+    _Row("pxe", "tftp_root tftp_master_path pxe_config_subdir pxe_config_template uefi_pxe_config_template "
          "pxe_config_template_by_arch pxe_bootfile_name uefi_pxe_bootfile_name pxe_bootfile_name_by_arch "
          "ipxe_bootfile_name uefi_ipxe_bootfile_name ipxe_bootfile_name_by_arch ipxe_boot_script loader_file_paths "
          "initial_grub_template file_permission dir_permission", _NO, _PXE),

@@ -3,7 +3,7 @@
 import contextlib
 import importlib.metadata
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -32,14 +32,11 @@ from ingot.common.conf import (
     tracing,
 )
 from ingot.common.conf import files as config_files
+from ingot.common.networks import ASK_NEUTRON
 
 if TYPE_CHECKING:
     from keystoneauth1 import loading
-
-    from ingot.common.conf import glance, introspection
 else:
-    glance = later.Module("ingot.common.conf.glance")
-    introspection = later.Module("ingot.common.conf.introspection")
     loading = later.Module("keystoneauth1.loading")
 
 _EPILOG = (
@@ -49,9 +46,6 @@ _EPILOG = (
 )
 
 _SQLITE = "sqlite:///$state_path/ingot.sqlite"
-
-_GLANCE_SET = "OS_GLANCE__"
-"""How variables of the environment begin that set an option of [glance]."""
 
 _STAND_INS: Mapping[tuple[str, str], object] = {("database", "connection"): _SQLITE, ("inspector", "hooks"): []}
 """Instead of defaults that are set later, or that name another option."""
@@ -83,20 +77,23 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "sensor_data": notifications.SENSOR_DATA,
     "tracing": tracing.TRACING,
 }
-"""All but those of services, which are registered if they are used: :func:`use_glance`, :func:`use_introspection`."""
+"""All but those of services, which are registered if they are used: :func:`use_service`."""
+
+_NEUTRON_USERS = (
+    ("DEFAULT", "enabled_network_interfaces", ASK_NEUTRON),
+    ("dhcp", "dhcp_provider", frozenset(("neutron",))),
+)
+"""Group and name of options, with the values of them that need [neutron]."""
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return (group, options) of Ingot's own groups, for the sample: entry point oslo.config.opts.
 
-    To [glance] and [inspector] it adds the options of auth_type = password; the plugin registers its own when it is
+    To those of services it adds the options of auth_type = password; the plugin registers its own when it is
     loaded.
     """
     login = loading.get_auth_plugin_conf_options("password")
-    services = {
-        config_files.GLANCE: [*glance.OPTIONS, *login],
-        config_files.INSPECTOR: [*GROUPS[config_files.INSPECTOR], *introspection.OPTIONS, *login],
-    }
+    services = {name: [*GROUPS.get(name, ()), *options(), *login] for name, options in config_files.SERVICES.items()}
     return sorted({**GROUPS, **services}.items())
 
 
@@ -109,21 +106,27 @@ def register(conf: cfg.ConfigOpts) -> None:
     log.register_options(conf)
 
 
-def use_glance(conf: cfg.ConfigOpts) -> None:
-    """Register the options of [glance], too."""
-    conf.register_opts(glance.OPTIONS, config_files.GLANCE)
+def use_service(conf: cfg.ConfigOpts, name: str) -> None:
+    """Register the options of [glance], [inspector] or [neutron] for the service that is asked."""
+    conf.register_opts(config_files.SERVICES[name](), name)
 
 
-def use_introspection(conf: cfg.ConfigOpts) -> None:
-    """Register the options of [inspector] for the service that the inspect interface inspector asks."""
-    conf.register_opts(introspection.OPTIONS, config_files.INSPECTOR)
+def _is_set(conf: cfg.ConfigOpts, group: str) -> bool:
+    return group in conf.list_all_sections() or any(name.startswith(f"OS_{group.upper()}__") for name in os.environ)
 
 
-def _enables_introspection(conf: cfg.ConfigOpts) -> bool:
+def _enables(conf: cfg.ConfigOpts, group: str, name: str, values: Collection[str]) -> bool:
+    """Return whether an option, of one value or a list of them, has one of these."""
     try:
-        return "inspector" in conf.enabled_inspect_interfaces
+        given = (conf if group == "DEFAULT" else conf[group])[name]
     except (ValueError, cfg.NoSuchOptError):  # what is wrong with it, others say
         return False
+    return not set(values).isdisjoint(given if isinstance(given, list) else [given])
+
+
+def uses_neutron(conf: cfg.ConfigOpts) -> bool:
+    """Return whether something is enabled that asks Neutron."""
+    return any(_enables(conf, *user) for user in _NEUTRON_USERS)
 
 
 def load(
@@ -179,10 +182,12 @@ def parse(
         )
     except (cfg.Error, OSError, ValueError) as exc:
         raise errors.ConfigurationError(f"{exc}.") from exc
-    if config_files.GLANCE in conf.list_all_sections() or any(name.startswith(_GLANCE_SET) for name in os.environ):
-        use_glance(conf)
-    if _enables_introspection(conf):
-        use_introspection(conf)
+    if _is_set(conf, config_files.GLANCE):
+        use_service(conf, config_files.GLANCE)
+    if _is_set(conf, config_files.NEUTRON) or uses_neutron(conf):
+        use_service(conf, config_files.NEUTRON)
+    if _enables(conf, "DEFAULT", "enabled_inspect_interfaces", ("inspector",)):
+        use_service(conf, config_files.INSPECTOR)
     conf.set_default("my_ip", netutils.get_my_ipv4())
     conf.set_default("connection", _SQLITE, group="database")
     return conf
@@ -195,10 +200,8 @@ def replace_bad_values(conf: cfg.ConfigOpts) -> list[str]:
     """
     bad = []
     groups = [*GROUPS.items(), ("database", db_options.database_opts)]
-    if config_files.GLANCE in conf:
-        groups.append((config_files.GLANCE, glance.OPTIONS))
-    if "auth_type" in conf.inspector:
-        groups.append((config_files.INSPECTOR, introspection.OPTIONS))
+    services = config_files.SERVICES.items()
+    groups += [(name, options()) for name, options in services if name in conf and "auth_type" in conf[name]]
     for group, options in groups:
         for opt in options:
             try:

@@ -45,6 +45,7 @@ class _OwnMemory(TypedDict, total=False):
 _RETRIED: Mapping[type[errors.IngotError], Wait] = {
     errors.AgentBusy: Wait.AGENT,
     errors.ImageServiceUnavailable: Wait.IMAGE_SERVICE,
+    errors.NetworkServiceUnavailable: Wait.NETWORK_SERVICE,
     errors.AgentUnreachable: Wait.AGENT,
     errors.HardwareUnreachable: Wait.BMC,
 }

@@ -222,6 +222,10 @@ class Task:
         return ports.PORTS.list_of_node(self.db, self.node.id)
 
     @functools.cached_property
+    def portgroups(self) -> list[models.Portgroup]:
+        return ports.list_portgroups_of_node(self.db, self.node.id)
+
+    @functools.cached_property
     def traits(self) -> list[str]:
         return nodes.traits_by_node(self.db, [self.node.id]).get(self.node.id, [])
 
@@ -244,6 +248,13 @@ class Task:
 
     def configdrive(self) -> str | None:
         return nodes.get(self.db, self.node.uuid, ("configdrive",)).configdrive
+
+    def keep_port_notes(self, key: str, notes: Mapping[str, str]) -> None:
+        self.add_extra_write(ports.build_notes(self.node.id, key, notes))
+        self.write()
+        places: list[models.Port | models.Portgroup] = [*self.ports, *self.portgroups]
+        for one in places:
+            one.internal_info = ports.change_note(one.internal_info, key, notes.get(one.uuid))
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         self.add_extra_write(facts.BIOS.build_write(self.node.id, read))

@@ -1,6 +1,5 @@
 """Boots a machine into the agent's ramdisk, and takes it down again, as phases of steps."""
 
-from collections.abc import Callable
 from functools import partial
 
 from oslo_log import log
@@ -68,17 +67,19 @@ def wait_for_agent(task: Task) -> results.Result:
     return results.DONE if session.is_alive(task) else results.WaitForAgent()
 
 
-def prepare(task: Task, forget: Callable[[Task], None], parameters: dict[str, str]) -> results.Answer:
+def prepare(task: Task, forget: Phase, parameters: dict[str, str]) -> results.Answer:
     """Have the machine boot the agent next, if it can fetch it.
 
-    :param forget: forgets the last agent; called as soon as the next one is known to be there.
+    :param forget: forgets the last agent; called as soon as the next one is known to be there, until it answers done.
     :param parameters: as those of :meth:`BootInterface.prepare_ramdisk`.
     """
     boot = get_interface(task, BootInterface)
     checked = boot.check_ramdisk(task)
     if isinstance(checked, results.PollAfter):
         return checked
-    forget(task)
+    forgotten = forget(task)
+    if isinstance(forgotten, results.PollAfter):
+        return forgotten
     if boot.brings_token(task):
         session.choose_token(task)
     boot.prepare_ramdisk(task, parameters)

@@ -59,11 +59,10 @@ class CustomAgentDeploy(AgentDeploy):
         return results.DONE
 
     @staticmethod
-    def _enter_networks(task: Task) -> None:
+    def _enter_networks(task: Task) -> results.Result:
         network = get_interface(task, NetworkInterface)
-        network.unconfigure_tenant_networks(task)
-        network.add_provisioning_network(task)
-        session.forget(task)  # last: until then it is known that this has to be done
+        enter = (network.unconfigure_tenant_networks, network.add_provisioning_network)
+        return results.run_phases(task, *enter, session.forget)  # last: until then it is known that this has to be done
 
     def execute_in_band_step(self, task: Task, kind: str, step: StepJson) -> results.Result:
         """Give steps of deployments the config drive: writing it is theirs here."""
@@ -100,11 +99,10 @@ class CustomAgentDeploy(AgentDeploy):
         return results.run_phases(task, *booting.SHUT_DOWN) if uses_agent(task) else power_control.power_off(task)
 
     @base.deploy_step(priority=30, idempotent=True)
-    def switch_to_tenant_network(self, task: Task) -> None:
+    def switch_to_tenant_network(self, task: Task) -> results.Result:
         """Move the machine from the network of deployments to those of the user."""
         network = get_interface(task, NetworkInterface)
-        network.remove_provisioning_network(task)
-        network.configure_tenant_networks(task)
+        return results.run_phases(task, network.remove_provisioning_network, network.configure_tenant_networks)
 
     @base.deploy_step(priority=20, idempotent=True)
     def boot_instance(self, task: Task) -> results.Result:

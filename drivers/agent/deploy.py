@@ -29,8 +29,8 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
     """The base of ``direct`` and ``ramdisk``: cleaning, servicing, the agent's steps, its logs."""
 
     def prepare_cleaning(self, task: Task) -> results.Result:
-        def enter_network(task: Task) -> None:
-            get_interface(task, NetworkInterface).add_cleaning_network(task)
+        def enter_network(task: Task) -> results.Answer:
+            return get_interface(task, NetworkInterface).add_cleaning_network(task)
 
         return booting.run_unless_running(task, power_control.power_off, enter_network, *booting.BOOT)
 
@@ -48,23 +48,21 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
     def prepare_service(self, task: Task) -> results.Result:
         """Boot the agent; the user's system is asked to shut down before it is cut off."""
 
-        def enter_network(task: Task) -> None:
+        def enter_network(task: Task) -> results.Answer:
             network = get_interface(task, NetworkInterface)
-            network.unconfigure_tenant_networks(task)
-            network.add_servicing_network(task)
+            return results.run_phases(task, network.unconfigure_tenant_networks, network.add_servicing_network)
 
         return booting.run_unless_running(task, power_control.soft_power_off, enter_network, *booting.BOOT)
 
     def tear_down_service(self, task: Task) -> results.Result:
-        def return_to_user(task: Task) -> None:
+        def leave_network(task: Task) -> None:
             get_interface(task, NetworkInterface).remove_servicing_network(task)
-            self.adopt(task)
 
-        return results.run_phases(task, *booting.SHUT_DOWN, return_to_user, power_control.power_on)
+        return results.run_phases(task, *booting.SHUT_DOWN, leave_network, self.adopt, power_control.power_on)
 
-    def adopt(self, task: Task) -> None:
-        get_interface(task, NetworkInterface).configure_tenant_networks(task)
-        booting.prepare_instance(task)
+    def adopt(self, task: Task) -> results.Result:
+        network = get_interface(task, NetworkInterface)
+        return results.run_phases(task, network.configure_tenant_networks, booting.prepare_instance)
 
     def tear_down(self, task: Task) -> results.Result:
         def leave(task: Task) -> None:
@@ -174,9 +172,9 @@ class RamdiskDeploy(AgentDeploy):
         booting.prepare_instance(task)
 
     @base.deploy_step(priority=30, idempotent=True)
-    def switch_to_tenant_network(self, task: Task) -> None:
+    def switch_to_tenant_network(self, task: Task) -> results.Answer:
         """Connect the machine to the networks of the user."""
-        get_interface(task, NetworkInterface).configure_tenant_networks(task)
+        return get_interface(task, NetworkInterface).configure_tenant_networks(task)
 
     @base.deploy_step(priority=20, idempotent=True)
     def boot_instance(self, task: Task) -> results.Result:

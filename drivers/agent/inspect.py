@@ -107,19 +107,22 @@ def _wait_for_inventory(task: Task) -> results.Result:
     return results.WaitForAgent() if task.inventory() is None else results.DONE
 
 
-def enter_network(task: Task) -> None:
+def enter_network(task: Task) -> results.Answer:
     """Forget the agent before, and connect the machine for the next one."""
     session.forget(task)
-    get_interface(task, NetworkInterface).add_inspection_network(task)
+    return get_interface(task, NetworkInterface).add_inspection_network(task)
 
 
-def _expect_foreign_boot(task: Task) -> None:
+def _expect_foreign_boot(task: Task) -> results.Answer:
     """Have the machine boot from the network, where the operator's own boot environment has the agent."""
-    enter_network(task)
+    entered = enter_network(task)
+    if isinstance(entered, results.PollAfter):
+        return entered
     found = sorted(set(_list_bmc_addresses(task)))
     task.set(driver_internal_info={**task.node.driver_internal_info, agents.BMC_ADDRESSES: found})
     get_interface(task, ManagementInterface).set_boot_device(task, "pxe", persistent=False)
     task.save()  # before the machine starts: its agent is known by this
+    return results.DONE
 
 
 def _list_bmc_addresses(task: Task) -> Iterator[str]:

@@ -16,18 +16,16 @@ class AgentRescue(booting.AgentBooter, RescueInterface):
     def rescue(self, task: Task, password_hash: str) -> results.Result:
         """Boot the agent; the user's system is asked to shut down before it is cut off."""
 
-        def leave_user(task: Task) -> None:
+        def leave_user(task: Task) -> results.Answer:
             network = get_interface(task, NetworkInterface)
-            network.unconfigure_tenant_networks(task)
-            network.remove_servicing_network(task)  # of a service that has failed
-            network.add_rescuing_network(task)
+            leave = (network.unconfigure_tenant_networks, network.remove_servicing_network)  # of a failed service
+            return results.run_phases(task, *leave, network.add_rescuing_network)
 
         boot = (power_control.soft_power_off, leave_user, *booting.BOOT)
         return results.run_phases(task, *boot, partial(_send_password, password_hash=password_hash), self._give_to_user)
 
-    def _give_to_user(self, task: Task) -> None:
-        self.clean_up(task)
-        get_interface(task, NetworkInterface).configure_tenant_networks(task)
+    def _give_to_user(self, task: Task) -> results.Answer:
+        return results.run_phases(task, self.clean_up, get_interface(task, NetworkInterface).configure_tenant_networks)
 
     def unrescue(self, task: Task) -> results.Result:
         leave = (power_control.soft_power_off, self._give_to_user)

@@ -136,6 +136,8 @@ def _indicator_key(indicator: management.Indicator) -> str:
 class FakeBoot(boot.BootInterface):
     """Accepts everything, as nothing boots."""
 
+    boots_from_network = True
+
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         pass
 

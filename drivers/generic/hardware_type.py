@@ -8,6 +8,7 @@ from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
+from ingot.drivers.neutron import network
 from ingot.drivers.pxe import ipxe, loaders
 
 
@@ -46,6 +47,7 @@ class GenericHardwareType(AbstractHardwareType):
         bootc.BootcDeploy,
     )
     supported_inspect_interfaces: Supported = (inspect.AgentInspect, inspector.InspectorInspect, noop.NoInspect)
+    supported_network_interfaces: Supported = (network.FlatNetwork, network.NeutronNetwork, noop.NoopNetwork)
     # Not every ramdisk can do these: where no default is configured, they are chosen by node.
     supported_raid_interfaces: Supported = (noop.NoRAID, raid.AgentRAID)
     supported_rescue_interfaces: Supported = (noop.NoRescue, rescue.AgentRescue)

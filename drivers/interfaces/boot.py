@@ -39,6 +39,9 @@ class BootInterface(BaseInterface):
     boots_images = False
     """Whether it boots images that users have made, ``instance_info.boot_iso``."""
 
+    boots_from_network = False
+    """Whether machines boot the agent by those of their ports that have ``pxe_enabled``."""
+
     def check_ramdisk(self, task: Task) -> results.Answer:
         """Find out, before :meth:`prepare_ramdisk`, whether the machine can fetch what it is to boot; may poll.
 

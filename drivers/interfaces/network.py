@@ -1,7 +1,11 @@
-"""The network interface: which networks a machine's ports are connected to in each phase of its life."""
+"""The network interface: which networks a machine's ports are connected to in each phase of its life.
+
+What connects a machine is called again until it answers done, like the phase of a step: ports may take a while.
+"""
 
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import Task
 
 
@@ -10,7 +14,7 @@ class NetworkInterface(BaseInterface):
 
     interface_type = "network"
 
-    def add_provisioning_network(self, task: Task) -> None:
+    def add_provisioning_network(self, task: Task) -> Answer:
         """Connect the machine to the network on which deployments run."""
         raise NotImplementedError
 
@@ -18,7 +22,7 @@ class NetworkInterface(BaseInterface):
         """Undo :meth:`add_provisioning_network`."""
         raise NotImplementedError
 
-    def add_cleaning_network(self, task: Task) -> None:
+    def add_cleaning_network(self, task: Task) -> Answer:
         """Connect the machine to the network on which cleaning runs."""
         raise NotImplementedError
 
@@ -26,34 +30,34 @@ class NetworkInterface(BaseInterface):
         """Undo :meth:`add_cleaning_network`."""
         raise NotImplementedError
 
-    def add_servicing_network(self, task: Task) -> None:
+    def add_servicing_network(self, task: Task) -> Answer:
         """Connect the machine to the network on which it is serviced while an instance is on its disks.
 
         Without one of its own that is the network of cleaning: both run the operator's agent.
         """
-        self.add_cleaning_network(task)
+        return self.add_cleaning_network(task)
 
     def remove_servicing_network(self, task: Task) -> None:
         """Undo :meth:`add_servicing_network`."""
         self.remove_cleaning_network(task)
 
-    def add_inspection_network(self, task: Task) -> None:
+    def add_inspection_network(self, task: Task) -> Answer:
         """Connect the machine to the network on which it is inspected; without one of its own as above."""
-        self.add_cleaning_network(task)
+        return self.add_cleaning_network(task)
 
     def remove_inspection_network(self, task: Task) -> None:
         """Undo :meth:`add_inspection_network`."""
         self.remove_cleaning_network(task)
 
-    def add_rescuing_network(self, task: Task) -> None:
+    def add_rescuing_network(self, task: Task) -> Answer:
         """Connect the machine to the network on which it boots for a rescue; without one of its own as above."""
-        self.add_cleaning_network(task)
+        return self.add_cleaning_network(task)
 
     def remove_rescuing_network(self, task: Task) -> None:
         """Undo :meth:`add_rescuing_network`."""
         self.remove_cleaning_network(task)
 
-    def configure_tenant_networks(self, task: Task) -> None:
+    def configure_tenant_networks(self, task: Task) -> Answer:
         """Connect the machine to its user's networks."""
         raise NotImplementedError
 

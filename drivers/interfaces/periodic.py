@@ -1,7 +1,7 @@
 """Work that an interface does at intervals: a decorator for methods, and what they are given (specification 004)."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple, Protocol, TypeVar
 
 from oslo_config import cfg
@@ -26,6 +26,9 @@ class Fleet(Protocol):
 
         Of each: uuid, name, driver, conductor_group, power_state, provision_state, maintenance and reservation.
         """
+
+    def list_unknown(self, uuids: Collection[str]) -> set[str]:
+        """Return those of the uuids that no node has, whichever conductor owns it."""
 
     def acquire_shared(self, node: models.Node) -> contextlib.AbstractContextManager[Task]:
         """Return a task without a lock, which must not write: ``with fleet.acquire_shared(node) as task``.

@@ -87,6 +87,10 @@ class Task(Protocol):
         """The node's ports, read at first use."""
 
     @property
+    def portgroups(self) -> list[models.Portgroup]:
+        """The node's portgroups, read at first use."""
+
+    @property
     def traits(self) -> list[str]:
         """The node's traits, read at first use."""
 
@@ -112,6 +116,13 @@ class Task(Protocol):
 
     def save(self) -> None:
         """Write now what :meth:`set` has collected: before something irreversible that depends on it."""
+
+    def keep_port_notes(self, key: str, notes: Mapping[str, str]) -> None:
+        """Write now what is noted under a key in ``internal_info`` of the node's ports and portgroups, and in the node.
+
+        :param notes: the values by uuid; the other ports and portgroups lose the note.
+        :raises LockLost: the lock was taken over; nothing was written.
+        """
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         """Write now what the BIOS settings of the machine are, and forget those that are not among them.

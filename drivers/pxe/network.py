@@ -40,6 +40,7 @@ class NetworkBoot(RamdiskBoot):
     """Boots the agent, or a user's ramdisk, from the network."""
 
     parameters_option = ("pxe", "kernel_append_params")
+    boots_from_network = True
 
     def validate(self, task: Task) -> None:
         self.validate_files(task)

@@ -131,6 +131,13 @@ class Keystone(fixtures.Fixture):
             else:
                 admin.assign_project_role_to_user(projects[where], user, roles[role])
 
+    def grant(self, person: str, where: str, role: str) -> None:
+        """Give a user one more role in a project."""
+        admin = self.connect(ADMINISTRATOR, "system").identity
+        found = admin.find_role(role, ignore_missing=False)
+        user = admin.find_user(person, ignore_missing=False)
+        admin.assign_project_role_to_user(self.projects[where], user, found)
+
     def publish(self, url: str, kind: str = "baremetal", name: str = "ingot") -> None:
         """Enter a service into the catalog."""
         admin = self.connect(ADMINISTRATOR, "system").identity

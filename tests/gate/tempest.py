@@ -12,7 +12,7 @@ import subunit
 import testtools
 
 from tests import patience
-from tests.gate import cloud, environments
+from tests.gate import cloud, environments, networking
 
 REQUIREMENTS = tuple((pathlib.Path(__file__).parent / "tempest-requirements.txt").read_text().split())
 TESTS = "ironic_tempest_plugin.tests.api"
@@ -29,6 +29,7 @@ INTERFACES = {
     "firmware": "fake,no-firmware",
     "inspect": "fake,no-inspect,agent",
     "management": "fake,noop,ipmitool",
+    "network": "noop,flat",
     "power": "fake,ipmitool",
     "raid": "fake,agent,no-raid",
     "rescue": "fake,agent,no-rescue",
@@ -36,10 +37,18 @@ INTERFACES = {
 }
 """What is enabled, by kind; configured in Ingot and in the plugin."""
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "DEFAULT": {f"enabled_{kind}_interfaces": names for kind, names in INTERFACES.items()},
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "DEFAULT": {
+        **{f"enabled_{kind}_interfaces": names for kind, names in INTERFACES.items()},
+        "default_network_interface": "noop",
+    },
     "conductor": {"automated_clean": False},
 }
+
+
+def build_options(neutron: networking.Neutron) -> dict[str, dict[str, Any]]:
+    """Return the options of an Ingot that has this Neutron, as the plugin expects it."""
+    return {**_OPTIONS, "neutron": neutron.options()["neutron"]}
 
 
 class Tempest(fixtures.Fixture):
@@ -74,7 +83,7 @@ class Tempest(fixtures.Fixture):
 
     def _configuration(self) -> dict[str, dict[str, Any]]:
         who = cloud.ADMINISTRATOR
-        services = ("ironic_inspector", "nova", "glance", "neutron", "cinder", "swift", "horizon")
+        services = ("ironic_inspector", "nova", "glance", "cinder", "swift", "horizon")
         return {
             "DEFAULT": {"log_dir": self._workspace / "logs", "log_file": "tempest.log"},
             "oslo_concurrency": {"lock_path": self._workspace / "lock"},
@@ -87,7 +96,7 @@ class Tempest(fixtures.Fixture):
                 "admin_domain_name": "Default",
             },
             "identity": {"uri_v3": self._keystone.url, "auth_version": "v3", "region": cloud.REGION},
-            "service_available": {"ironic": True, **dict.fromkeys(services, False)},
+            "service_available": {"ironic": True, "neutron": True, **dict.fromkeys(services, False)},
             "enforce_scope": {"ironic": True},
             "validation": {"run_validation": False},
             "compute": {"build_interval": 1},

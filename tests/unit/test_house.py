@@ -184,7 +184,8 @@ def required(section: str = "options", name: str = "install_requires") -> set[st
 
 def optional() -> set[str]:
     """Return what an interface needs that is not enabled by default, and what the tests of drivers need."""
-    return set().union(*(required("options.extras_require", extra) for extra in ("ansible", "driver-kit", "otel")))
+    extras = ("ansible", "driver-kit", "neutron", "otel")
+    return set().union(*(required("options.extras_require", extra) for extra in extras))
 
 
 @functools.cache
@@ -266,7 +267,7 @@ class DependenciesTest(testtools.TestCase):
         named = required() | optional()
         missing = sorted(m for m in imported(modules()) if m not in own and not providers(m) & named)
         self.assertEqual(
-            [], missing, "no distribution in [options] install_requires, or the extra ansible, provides it"
+            [], missing, "no distribution in [options] install_requires, or the extras ansible and neutron, provides it"
         )
 
     def test_everything_required_is_imported(self) -> None:

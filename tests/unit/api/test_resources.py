@@ -103,6 +103,20 @@ class Ports(ResourceCase):
         self.good("PATCH", f"/v1/ports/{outside}", [{"op": "remove", "path": "/portgroup_uuid"}])
         self.good("PATCH", f"/v1/ports/{outside}", add("/physical_network", "net2"))
 
+    def test_a_portgroup_may_refuse_ports_of_their_own(self) -> None:
+        group = self.portgroup(standalone_ports_supported=False)["uuid"]
+        path = f"/v1/ports/{self.port()['uuid']}"
+        self.good("PATCH", path, add("/portgroup_uuid", group))  # without Neutron it does not matter
+        self.good("PATCH", path, [{"op": "remove", "path": "/portgroup_uuid"}])
+        self.put(network_interface="neutron", provision_state=states.MANAGEABLE)
+        self.assertIn(group, self.refused(409, "PATCH", path, add("/portgroup_uuid", group)))
+        self.good("PATCH", path, [*add("/portgroup_uuid", group), *add("/pxe_enabled", False)])
+        self.assertIn("pxe_enabled", self.refused(409, "PATCH", path, add("/pxe_enabled", True)))
+        there = f"/v1/portgroups/{group}"
+        self.good("PATCH", there, add("/standalone_ports_supported", True))
+        self.good("PATCH", path, add("/pxe_enabled", True))
+        self.assertIn(group, self.refused(409, "PATCH", there, add("/standalone_ports_supported", False)))
+
     def test_a_portgroup_of_another_node_is_refused(self) -> None:
         group = self.portgroup()["uuid"]
         other = self.node(name="other")["uuid"]

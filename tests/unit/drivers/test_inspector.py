@@ -64,7 +64,7 @@ class InspectorCase(fakes.DriverTestCase):
         conf = fakes.configuration(
             enabled_hardware_types=["fake-hardware"], enabled_inspect_interfaces=["inspector", "no-inspect"], **options
         )
-        opts.use_introspection(conf)
+        opts.use_service(conf, "inspector")
         own = {"auth_type": "http_basic", "username": "u", "password": PASSWORD}
         conf.register_opts(loading.get_auth_plugin_conf_options("http_basic"), "inspector")
         for name, value in {**own, "endpoint_override": self.url}.items():

@@ -1,0 +1,1 @@
+"""Networks of Neutron: the network interfaces ``flat`` and ``neutron``."""

@@ -1,0 +1,210 @@
+"""VIFs: a user's ports of Neutron, attached to ports and portgroups of a machine, and bound while it is theirs."""
+
+from collections.abc import Iterator
+
+from oslo_log import log
+
+from ingot.common import errors, networks
+from ingot.common.json_types import Json
+from ingot.db import models
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.neutron import bindings, purpose_ports
+from ingot.drivers.neutron.bindings import PortLike
+from ingot.drivers.neutron.connection import Neutron
+
+LOG = log.getLogger(__name__)
+
+_NOTE = networks.name_note(networks.TENANT)
+
+_SUBPORT = "trunk:subport"
+_READ_ALL = frozenset(("admin", "service"))
+"""Roles with which Neutron itself shows ports of other projects."""
+
+
+def list_attached(task: Task) -> dict[str, PortLike]:
+    """Return what VIFs are attached to, by their uuids."""
+    attached = ((one.internal_info.get(_NOTE), one) for one in bindings.list_all(task))
+    return {vif: one for vif, one in attached if vif}
+
+
+def _note(task: Task, attached: dict[str, PortLike]) -> None:
+    task.keep_port_notes(_NOTE, {one.uuid: vif for vif, one in attached.items()})
+
+
+# Attaching
+
+
+def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: bool) -> None:
+    """Attach a VIF to a port or portgroup that is free for it, as :meth:`NetworkInterface.attach_vif` says.
+
+    It is noted last: a request that was cut off can be sent again.
+
+    :param needs_link: see :func:`bindings.find_lack`.
+    :param binds: whether its user has the machine now.
+    """
+    ident, attached = vif["id"], list_attached(task)
+    if ident in attached:
+        where = f"{_get_noun(attached[ident])} {attached[ident].uuid}"
+        raise errors.Conflict(reason=f"VIF {ident} is attached already, to {where} of node {task.node.uuid}.")
+    port = _read_vif(task, neutron, ident)
+    chosen = _choose(task, vif, neutron.find_physical_networks(port), needs_link)
+    attributes = bindings.describe(task, chosen)
+    if not binds:  # the host alone lets Neutron choose addresses, where it has put that off
+        attributes[bindings.PROFILE] = {}
+    _unbind(neutron, port, None)  # Neutron changes no MAC address of a port that is bound
+    _bind(task, neutron, ident, attributes, is_strict=False)
+    _note(task, {**attached, ident: chosen})
+    LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, _get_noun(chosen), chosen.uuid)
+
+
+def _read_vif(task: Task, neutron: Neutron, ident: str) -> Json:
+    """Return the port of Neutron that is to be attached.
+
+    The user with which Ingot asks Neutron sees more than the task's user may.
+
+    :raises Invalid: it is not there, is another project's, or is no port that can be attached.
+    """
+    port, project = neutron.find_port(ident), task.context.project_id
+    may_see = project is None or bool(_READ_ALL & set(task.context.roles))
+    if port is None or not (may_see or port["project_id"] == project):
+        allowed = "Neutron has no port with this uuid that you may use."
+        raise errors.Invalid(field="VIF", value=ident, allowed=allowed)
+    if port["device_owner"] == _SUBPORT:
+        allowed = "It is a subport of a trunk: attach the trunk's parent port, and Neutron connects its subports."
+        raise errors.Invalid(field="VIF", value=ident, allowed=allowed)
+    return port
+
+
+def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool) -> PortLike:
+    """Return what a VIF is attached to: on its physical network, portgroups, and ports that boot, come first.
+
+    :raises Invalid: nothing is free for it; the message says of each port why.
+    """
+    lacks = dict(_list_lacks(task, vif, physical_networks, needs_link))
+    places = bindings.list_all(task)
+    free = [one for one in places if lacks[one.uuid] is None]
+    if not free:
+        why = "; ".join(f"{_get_noun(one)} {one.uuid} {lacks[one.uuid]}" for one in places)
+        raise errors.Invalid(
+            f"VIF {vif['id']} cannot be attached to node {task.node.uuid}: no port or portgroup is free for it. "
+            f"{why or 'The node has none'}."
+        )
+
+    def rank(one: PortLike) -> tuple[bool, bool, bool]:
+        is_there = bindings.find_physical_network(task, one) in physical_networks
+        if isinstance(one, models.Portgroup):
+            return is_there, True, True
+        return is_there, False, one.pxe_enabled
+
+    return max(free, key=rank)
+
+
+def _list_lacks(
+    task: Task, vif: Json, physical_networks: set[str], needs_link: bool
+) -> Iterator[tuple[str, str | None]]:
+    """Yield uuids of ports and portgroups with the reason why a VIF cannot be attached there; None: it can."""
+    shared = {port.portgroup_id for port in task.ports if _NOTE in port.internal_info}
+    for port in task.ports:
+        lack = _find_lack(task, port, physical_networks) or bindings.find_lack(port, needs_link)
+        if vif.get("portgroup_uuid") or vif.get("port_uuid", port.uuid) != port.uuid:
+            lack = "was not asked for"
+        elif port.portgroup_id is not None and port.portgroup_id not in shared:
+            lack = lack or "is in a portgroup"
+        yield port.uuid, lack
+    for group in task.portgroups:
+        lack = _find_lack(task, group, physical_networks)
+        members = bindings.list_members(task, group)
+        if vif.get("port_uuid") or vif.get("portgroup_uuid", group.uuid) != group.uuid:
+            lack = "was not asked for"
+        elif group.id in shared:
+            lack = "has a port to which a VIF is attached"
+        elif not any(bindings.find_lack(port, needs_link) is None for port in members):
+            lack = lack or "has no port that could be connected"
+        yield group.uuid, lack
+
+
+def _find_lack(task: Task, one: PortLike, physical_networks: set[str]) -> str | None:
+    if _NOTE in one.internal_info:
+        return f"has VIF {one.internal_info[_NOTE]}"
+    own = bindings.find_physical_network(task, one)
+    if own is not None and physical_networks and own not in physical_networks:
+        return f"is on physical network {own}, and the VIF's is {', '.join(sorted(physical_networks))}"
+    return None
+
+
+def _get_noun(one: PortLike) -> str:
+    return type(one).__name__.lower()
+
+
+# Detaching
+
+
+def detach(task: Task, neutron: Neutron, ident: str) -> None:
+    """Undo :func:`attach`. A port that is gone in Neutron is detached, too.
+
+    :raises Invalid: it is not attached.
+    """
+    attached = list_attached(task)
+    if ident not in attached:
+        known = f"Attached are: {', '.join(attached) or 'none'}."
+        raise errors.Invalid(f"VIF {ident} is not attached to node {task.node.uuid}. {known}")
+    one = attached.pop(ident)
+    _release(task, neutron, ident, one)
+    _note(task, attached)
+    LOG.info("Node %s: VIF %s is detached", task.node.uuid, ident)
+
+
+# The networks of the user
+
+
+def bind_all(task: Task, neutron: Neutron, is_strict: bool) -> None:
+    """Connect the machine to its user's networks.
+
+    :param is_strict: whether a port that Neutron has not bound is an error.
+    :raises Invalid: no VIF is attached.
+    """
+    attached = list_attached(task)
+    if not attached:
+        raise errors.Invalid(
+            f"Node {task.node.uuid} has no VIF, so its instance would have no network. Attach one, a port of Neutron: "
+            "openstack baremetal node vif attach."
+        )
+    for ident, one in attached.items():
+        if _bind(task, neutron, ident, bindings.describe(task, one), is_strict) is None:
+            allowed = "Neutron does not have this port anymore: detach it, and attach another one."
+            raise errors.Invalid(field="VIF", value=ident, allowed=allowed)
+    LOG.info("Node %s: on the networks of its user with VIFs %s", task.node.uuid, ", ".join(attached))
+
+
+def release_all(task: Task, neutron: Neutron) -> None:
+    """Disconnect the machine from its user's networks; the VIFs stay attached."""
+    for ident, one in list_attached(task).items():
+        _release(task, neutron, ident, one)
+
+
+def _bind(task: Task, neutron: Neutron, ident: str, attributes: Json, is_strict: bool) -> Json | None:
+    purpose_ports.require_agent(neutron, attributes)
+    port = neutron.update_port(ident, attributes)
+    if port is not None and attributes[bindings.PROFILE]:
+        purpose_ports.check_bound(port, attributes, is_strict)
+    return port
+
+
+def _release(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
+    port = neutron.find_port(ident)
+    if port is None:
+        LOG.info("Node %s: VIF %s is gone in Neutron", task.node.uuid, ident)
+        return
+    purpose_ports.require_agent(neutron, bindings.describe(task, one))
+    _unbind(neutron, port, one.address)
+
+
+def _unbind(neutron: Neutron, port: Json, address: str | None) -> None:
+    """Give a port back as its user has made it.
+
+    :param address: of the machine, which other ports may need: one that has it gets another.
+    """
+    if port[bindings.HOST] or port[bindings.PROFILE]:
+        neutron.update_port(port["id"], bindings.UNBOUND)
+    if address and port["mac_address"] == address:  # on its own: that of a bound port cannot be changed
+        neutron.update_port(port["id"], {"mac_address": None})
