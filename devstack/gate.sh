@@ -27,6 +27,7 @@ CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage
 
 # What Ingot is watched with; it comes with promtool.
 MONITORING_PACKAGES=(prometheus)
+SHELL_PACKAGES=(shellcheck)
 # What runs a Debian with systemd in a container of its own, and builds images.
 PACKAGING_PACKAGES=(buildah mmdebstrap systemd-container)
 
@@ -43,6 +44,7 @@ STEPS=(
     "types          | check | 1 | 3  | mypy"
     "lint           | check | 1 | 2  | ruff check ."
     "format         | check | 1 | 2  | ruff format --check ."
+    "shell          | check | 1 | 2  | check_shell"
     "imports        | check | 1 | 2  | lint-imports"
     "config-sample  | check | 1 | 2  | compare_config_sample"
     "policy-sample  | check | 1 | 2  | compare_policy_sample"
@@ -68,6 +70,8 @@ STEPS=(
     "pages          | tests | 2 | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
     "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "upgrade        | tests | 2 | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
+    # DevStack's plugin and the scripts for grenade, against what DevStack and grenade promise to plugins.
+    "devstack       | tests | 2 | 10 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.devstack"
     "moving         | tests | 2 | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
     "glance         | tests | 1 | 8  | stestr --test-path ./tests/gate run --serial test_glance"
     "inspector      | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
@@ -116,25 +120,39 @@ list_steps() {
 
 # The sample is generated: a difference means that an option was changed and not the file, or the reverse.
 compare_config_sample() {
-    python -m ingot.common.conf.sample "$GATE/ingot.conf.sample" &&
-        diff -u etc/ingot.conf.sample "$GATE/ingot.conf.sample" || {
+    python -m ingot.common.conf.sample "$GATE/ingot.conf.sample" || return
+    diff -u etc/ingot.conf.sample "$GATE/ingot.conf.sample" || {
         say "etc/ingot.conf.sample is not what the options say: tox -e genconfig"
         return 1
     }
 }
 compare_policy_sample() {
-    oslopolicy-sample-generator --config-file etc/policy-generator.conf --output-file "$GATE/policy.yaml.sample" &&
-        diff -u etc/policy.yaml.sample "$GATE/policy.yaml.sample" || {
+    oslopolicy-sample-generator --config-file etc/policy-generator.conf --output-file "$GATE/policy.yaml.sample" || return
+    diff -u etc/policy.yaml.sample "$GATE/policy.yaml.sample" || {
         say "etc/policy.yaml.sample is not what the rules say: tox -e genpolicy"
         return 1
     }
 }
+
+# Of all scripts that git tracks, with and without a shebang.
+check_shell() {
+    local file files=()
+    while read -r file; do files+=("$file"); done < <(list_scripts)
+    for file in "${files[@]}"; do bash -n "$file" || return; done
+    shellcheck "${files[@]}"
+}
+# A script says what it is in its first lines: by a shebang, or to shellcheck.
+list_scripts() {
+    git grep -lIEz -e '^#!.*[/ ](ba)?sh$' -e '^# shellcheck shell=' | xargs -0 awk 'FNR > 6 { nextfile }
+        /^#!.*[\/ ](ba)?sh$|^# shellcheck shell=/ { print FILENAME; nextfile }'
+}
+
 # Containers need root: those of the gate boot, and have networks of their own.
 with_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo --preserve-env env PATH="$PATH" "$@"; fi
 }
 export GATE
-export -f compare_config_sample compare_policy_sample with_root say
+export -f compare_config_sample compare_policy_sample check_shell list_scripts with_root say
 
 # Add the results of a test run to the counters. A run that left no result (it crashed, timed out, or a module could
 # not be imported) is one failure.
@@ -248,7 +266,7 @@ make_environment "$GATE/venv" "$GATE_EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
 }
 export PATH=$GATE/venv/bin:$PATH
-if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|moving|clients|upgrade|faults|monitoring), ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|moving|clients|upgrade|devstack|faults|monitoring), ]]; then
     python devstack/services.py install
 fi
 if [ -z "$only" ] || [[ ,$only, == *,functional,* ]]; then
@@ -260,6 +278,9 @@ fi
 
 if [ -z "$only" ] || [[ ,$only, =~ ,(monitoring|pages), ]]; then
     install_packages "${MONITORING_PACKAGES[@]}"
+fi
+if [ -z "$only" ] || [[ ,$only, == *,shell,* ]]; then
+    install_packages "${SHELL_PACKAGES[@]}"
 fi
 if [ -z "$only" ] || [[ ,$only, == *,packaging,* ]]; then
     install_packages "${PACKAGING_PACKAGES[@]}"

@@ -84,6 +84,6 @@ make_environment() {
     case $extras in *mysqlclient*) install_for_compiling "$python" ;; esac
     "$python" -m venv --clear "$directory"
     "$directory/bin/python" -m pip install -q --upgrade pip
-    "$directory/bin/python" -m pip install -q -e "$CHECKOUT[$extras]"
+    "$directory/bin/python" -m pip install -q -e "${CHECKOUT}[$extras]"
     printf '%s\n' "$sources" > "$directory/.made-from"
 }

@@ -8,7 +8,7 @@ set -eu
 umask 077
 
 case ${1:-} in
-    mariadb) scheme=mysql+pymysql options=?charset=utf8mb4 ;;
+    mariadb) scheme=mysql+pymysql options='?charset=utf8mb4' ;;
     postgresql) scheme=postgresql+psycopg options= ;;
     *) echo "usage: $0 mariadb | postgresql" >&2; exit 2 ;;
 esac

@@ -1,0 +1,1 @@
+"""The parts of DevStack's plugin: shell functions by subject, and what enrolls machines."""

@@ -1,0 +1,1 @@
+"""Tests of what DevStack's plugin does in Python."""
