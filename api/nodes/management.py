@@ -269,9 +269,11 @@ def detach_vif(call: Call, node: str, vif: str) -> Reply:
 
 
 @operation(answer=operations.EMPTY_204)
-def detach_unnamed_vif(_call: Call, node: str) -> Reply:
+def detach_unnamed_vif(call: Call, node: str) -> Reply:
     """Refuse a request without the VIF in its path, as Ironic does: with 400, which tempest expects."""
-    raise errors.Invalid(f"Say which VIF of node {node} is to be detached: DELETE /v1/nodes/{node}/vifs/<VIF>.")
+    found = nodes.read(call, node, *SERVED)
+    path = f"/v1/nodes/{found.uuid}/vifs/<VIF>"
+    raise errors.Invalid(f"Say which VIF of node {found.uuid} is to be detached: DELETE {path}.")
 
 
 # Virtual media: images that the machine sees as if they were in drives of its own
