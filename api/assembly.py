@@ -26,6 +26,8 @@ def check(begun: start.Start, own_server: bool = True, given: socket.socket | No
     begun.attempt(versions.pinned_release, begun.conf)  # one that is not known is refused now, not by each request
     begun.attempt(drivers.parse_url, begun.conf.database.connection)
     begun.attempt(boot_kernel.check, begun.conf)
+    for look in app.CHECKS:
+        begun.attempt(look, begun.conf)
     begun.complete(identity.check_strategy, begun.conf)
 
 

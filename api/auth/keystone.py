@@ -81,6 +81,7 @@ class Keystone(identity.Strategy):
             raise errors.ServiceUnavailable(what="Authentication", reason=_AWAY)
         # The token itself is needed no more, and must not go anywhere.
         ctx: context.RequestContext = context.RequestContext.from_environ(accepted, auth_token=None, **ids)
+        ctx.catalog = accepted.get("HTTP_X_SERVICE_CATALOG")
         return ctx
 
     def log_in(self, login: identity.Login, address: str) -> identity.Granted:

@@ -24,7 +24,7 @@ SILENCE_S = 5.0
 _TOKENS = "/auth/tokens"
 
 
-class Unreachable(exceptions.ClientException):  # type: ignore[misc]  # its base has no types
+class Unreachable(exceptions.ClientException):
     """Keystone gave no answer in time, or something answers that is not Keystone."""
 
 
@@ -49,15 +49,15 @@ class Calls(requests.Session):
         finally:
             del self._work.until
 
-    def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
+    def request(self, method: str | bytes, url: str | bytes, **kwargs: Any) -> requests.Response:  # type: ignore[override]
         """Send a request.
 
         :raises Unreachable: the deadline is over, Keystone has just been silent, or what answers is not Keystone.
         """
-        timeout = self._find_timeout(kwargs.pop("timeout", None))
+        kwargs["timeout"] = self._find_timeout(kwargs.get("timeout"))
         self.count += 1
         try:
-            answer = super().request(method, url, *args, timeout=timeout, **kwargs)
+            answer = super().request(method, url, **kwargs)
         except requests.Timeout:
             self._silent_until = time.monotonic() + SILENCE_S
             raise

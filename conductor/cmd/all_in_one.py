@@ -39,6 +39,8 @@ def _run() -> int:
     begun.attempt(loading.Hooks, begun.conf)
     begun.attempt(server.check, begun.conf, given)
     begun.attempt(boot_kernel.check, begun.conf)
+    for look in app.CHECKS:
+        begun.attempt(look, begun.conf)
     begun.attempt(telemetry.check, begun.conf, "api_port")
     begun.complete(identity.check_strategy, begun.conf)
     conf = begun.finish()
