@@ -67,7 +67,7 @@ class Keystone(identity.Strategy):
     def identify(self, environ: identity.Environ, **ids: Unpack[identity.RequestIds]) -> context.RequestContext:
         accepted: dict[str, Any] = {}
         try:
-            with self._middleware.calls.limited():
+            with self._middleware.calls.limit():
                 answer = Response.from_app(self._middleware, {**environ, _ACCEPTED: accepted})
         except exceptions.ClientException as exc:
             LOG.error("Keystone cannot validate tokens: %s", exc)  # noqa: TRY400 - the message is complete

@@ -41,7 +41,7 @@ class Calls(requests.Session):
         self._work = threading.local()
 
     @contextmanager
-    def limited(self) -> Iterator[None]:
+    def limit(self) -> Iterator[None]:
         """Have all that this thread sends in the block share a deadline."""
         self._work.until, self._work.waits = time.monotonic() + DEADLINE_S, False
         try:
@@ -65,7 +65,7 @@ class Calls(requests.Session):
         _check(str(method), answer)
         return answer
 
-    def _find_timeout(self, wanted: float | None) -> float:
+    def _find_timeout(self, usual: float | None) -> float:
         now = time.monotonic()
         left = getattr(self._work, "until", now + DEADLINE_S) - now
         if left <= 0:
@@ -73,7 +73,7 @@ class Calls(requests.Session):
         if now < self._silent_until and not getattr(self._work, "waits", False):
             raise Unreachable("it did not answer a moment ago; it is asked again in some seconds")
         self._work.waits = True  # further attempts are this thread's own
-        return min(left, wanted or left)
+        return min(left, usual or left)
 
 
 def _check(method: str, answer: requests.Response) -> None:

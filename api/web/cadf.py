@@ -56,7 +56,7 @@ class Asked(NamedTuple):
 def check(conf: cfg.ConfigOpts) -> None:
     """Refuse a map that cannot be used, and events that nothing would send.
 
-    :raises ConfigurationError: they are wanted so.
+    :raises ConfigurationError: there are such options.
     """
     file = conf.audit.audit_map_file
     if not (conf.audit.enabled and file):

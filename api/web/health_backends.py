@@ -39,9 +39,9 @@ def ask(conf: cfg.ConfigOpts) -> Mapping[str, str | None]:
     names = conf.healthcheck.backends
     if not names:
         return {}
-    wanted = (*opts.HEALTHCHECK_OPTS, *opts.DISABLE_BY_FILE_OPTS, *opts.DISABLE_BY_FILES_OPTS)
+    expected = (*opts.HEALTHCHECK_OPTS, *opts.DISABLE_BY_FILE_OPTS, *opts.DISABLE_BY_FILES_OPTS)
     own = [opt for opt in healthcheck.HEALTHCHECK if opt.dest != "allowed_source_ranges"]
-    lent = lending.lend(conf, "healthcheck", own, (*wanted, *opts.ENABLE_BY_FILES_OPTS))
+    lent = lending.lend(conf, "healthcheck", own, (*expected, *opts.ENABLE_BY_FILES_OPTS))
     found: dict[str, str | None] = {}
     for name in names:
         (entry,) = importlib.metadata.entry_points(group=_NAMESPACE, name=name)

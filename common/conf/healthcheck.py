@@ -46,6 +46,6 @@ HEALTHCHECK: list[cfg.Opt] = [
         "ignore_proxied_requests",
         default=False,
         help="Answer 404 to GET /healthcheck with headers of a proxy (X-Forwarded-For and the like): balancers ask "
-        "directly, and nobody else is told.",
+        "directly, and no other client is answered.",
     ),
 ]

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from oslo_config import cfg
 
 
-def lend(conf: cfg.ConfigOpts, group: str, options: Iterable[cfg.Opt], wanted: Iterable[cfg.Opt]) -> cfg.ConfigOpts:
+def lend(conf: cfg.ConfigOpts, group: str, options: Iterable[cfg.Opt], expected: Iterable[cfg.Opt]) -> cfg.ConfigOpts:
     """Return an options object for a library.
 
     :param options: Ingot's of the group, whose values it gets.
-    :param wanted: those of the library.
+    :param expected: those of the library.
     """
     lent = cfg.ConfigOpts()
     lent([], project="ingot", default_config_files=[], default_config_dirs=[])
-    lent.register_opts(list(wanted), group=group)
+    lent.register_opts(list(expected), group=group)
     known = set(lent[group])
     for opt in options:
         if opt.dest in known:

@@ -3,6 +3,8 @@
 import configparser
 import json
 import pathlib
+import types
+from collections.abc import Mapping
 from typing import Any
 
 import fixtures
@@ -31,7 +33,7 @@ def switch_on(conf: Any, **options: object) -> None:
 
 
 class CadfCase(identity_case.IdentityCase):
-    OPTIONS: dict[str, object] = {}
+    OPTIONS: Mapping[str, object] = types.MappingProxyType({})
 
     def configure(self) -> None:
         super().configure()
@@ -113,7 +115,7 @@ class Sent(CadfCase):
 
 
 class Ignored(CadfCase):
-    OPTIONS = {"ignore_req_list": "get, PATCH"}
+    OPTIONS = types.MappingProxyType({"ignore_req_list": "get, PATCH"})
 
     def test_methods_can_be_left_out(self) -> None:
         self.own_node(name="n")

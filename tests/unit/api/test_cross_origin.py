@@ -1,4 +1,4 @@
-"""Pages of other sites (CORS), by oslo.middleware: who may ask, what browsers are told, and the order of things."""
+"""Pages of other sites (CORS), by oslo.middleware: who may ask, what browsers learn, and the order of things."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What clients are told while Keystone is away, slow, broken or against Ingot's own user, and what is asked of it."""
+"""What clients are answered while Keystone is away, slow, broken or refuses Ingot, and what is asked of it."""
 
 import threading
 import time
