@@ -9,6 +9,7 @@ import functools
 import hashlib
 import logging
 import pathlib
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple, cast
 import flask
 import orjson
 from oslo_config import cfg
+from oslo_context import context as oslo_context
 from oslo_log import log
 from werkzeug import routing
 
@@ -23,35 +25,24 @@ from ingot.api import routes
 from ingot.api.auth import identity, sessions
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import (
-    access_log,
-    cadf,
-    cross_origin,
-    faults,
-    fields,
-    health_backends,
-    operations,
-    preconditions,
-    proxies,
-    streams,
-    versions,
-    web_console,
-)
-from ingot.api.web.audit_trail import Subject, Trail
+from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions, web_console
+from ingot.api.web.audit_trail import Done, Subject, Trail
+from ingot.api.web.cadf import Events, describe
 from ingot.api.web.call import Call, LockWaits, Reply
 from ingot.api.web.consoles import ConsoleRelay, ConsoleRelays
-from ingot.api.web.exchange import Environ, Exchange
+from ingot.api.web.cross_origin import wrap
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.api.web.tallies import TALLIES
-from ingot.common import errors, masking, tracing
+from ingot.common import context, errors, masking, tracing
 from ingot.db.engine import Database
 from ingot.notifications import notifier
 from ingot.rpcapi.client import ConductorClient
 
 LOG = log.getLogger(__name__)
 
+_GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
 
 _BODY_SIZES = {
@@ -66,6 +57,8 @@ _NO_STATE = "/v1/nodes/<node>/states/<name>"
 _QUIET = frozenset(("/", "/v1", "/healthcheck", "/v1/heartbeat/<node>"))
 """Routes of probes and of agents, whose requests are many and say nothing unless they are refused."""
 
+Environ = dict[str, Any]
+
 _ROOTS = frozenset((web_console.ROOT, *(route.path.split("/")[1] for route in routes.ROUTES)))
 
 FEED = "ingot.feed"
@@ -75,11 +68,7 @@ CONSOLES = "ingot.consoles"
 """The extension of the application that ends open consoles when the web server stops."""
 
 NOTIFIER, TRAIL, CADF = SENDERS = "ingot.notifier", "ingot.audit_trail", "ingot.cadf"
-"""The extensions that send notifications, write the audit trail, and send its events, closed when the web server has
-stopped."""
-
-CHECKS = (cadf.check, cross_origin.check, health_backends.check)
-"""Each refuses options with which an application cannot be made."""
+"""The extensions that notify, write the audit trail and send its events, closed when the web server has stopped."""
 
 BODY_LIMIT = "ingot.body_limit"
 """The extension of the application that returns how many bytes the body of a request to a path may have."""
@@ -113,13 +102,11 @@ class _Application(flask.Flask):
         rules = [routing.Rule(path, endpoint=path, methods=None) for path in (_NO_STATE, *api.routes)]
         self.url_map = routing.Map(rules, strict_slashes=False, merge_slashes=False)
         self._urls = routing.MapAdapter(self.url_map, "", "/", None, "http", "/", "GET")
-        self._for_other_sites = cross_origin.wrap(conf, self._serve)
+        self._outermost = wrap(conf, self._serve)
 
     def wsgi_app(self, environ: Environ, start_response: Any) -> Any:
         """Answer a request, of a page of another site perhaps."""
-        if self._for_other_sites is None or "HTTP_ORIGIN" not in environ:
-            return self._serve(environ, start_response)
-        return self._for_other_sites(environ, start_response)
+        return self._outermost(environ, start_response)
 
     def _serve(self, environ: Environ, start_response: Any) -> Any:
         """Answer a request. This is its edge: no error gets out."""
@@ -142,7 +129,7 @@ class _Application(flask.Flask):
 
         return response(environ, start)
 
-    def _open_file(self, exchange: Exchange) -> flask.Response | None:
+    def _open_file(self, exchange: "Exchange") -> flask.Response | None:
         """Return a file of the web console, which has no route; None if the request is for the API."""
         path = exchange.path
         is_of_console = path == web_console.HOME or path.startswith(web_console.PREFIX)
@@ -166,6 +153,58 @@ class _Application(flask.Flask):
                 if versions.negotiate(*_read_versions(environ)) < 91:
                     path = path.removesuffix(".json")
         environ["PATH_INFO"] = path
+
+
+class Exchange:
+    """A request, and what is known of it so far.
+
+    :ivar method: HEAD is GET, whose answer then loses its body.
+    :ivar endpoint: the path of its route, in which brackets stand for parts of the URL; empty: there is no such route.
+    :ivar named: those parts of the URL.
+    :ivar ids: what all that is logged for it carries, a refusal of its user too.
+    :ivar minor: the version that it speaks; None until that is known.
+    :ivar allow: the methods of the URL, for the refusal of another one.
+    :ivar rule: the rule of policy for it, if it is a user's and may change something.
+    :ivar subject: what it is about, if it is recorded.
+    :ivar refusal: the message that it is refused with.
+    :ivar session: that its cookie has, if the cookie counts.
+    :ivar is_secret: whether the answer is for a machine and stays in no cache.
+    """
+
+    def __init__(self, request: flask.Request) -> None:
+        self.began = time.monotonic()
+        self.request = request
+        self.environ: Environ = request.environ
+        self.path = request.path
+        self.method = "GET" if request.method == "HEAD" else request.method
+        self.endpoint = ""
+        self.named: Mapping[str, str] = {}
+        given = self.environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
+        self.ids: identity.RequestIds = {
+            "request_id": oslo_context.generate_request_id(),
+            "global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None,
+            "overwrite": False,
+        }
+        self.ctx = context.RequestContext(**self.ids)
+        self.ctx.update_store()
+        self.minor: int | None = None
+        self.allow: str | None = None
+        self.session: sessions.Session | None = None
+        self.is_secret = False
+        self.rule = ""
+        self.subject: Subject | None = None
+        self.refusal: str | None = None
+
+    def sum_up(self, status: int, subject: Subject) -> Done:
+        """Return what the audit trail says of it."""
+        given = next((self.named[part] for part in ("node", "ident", "hostname") if part in self.named), None)
+        return Done(self.ctx, self.method, self.path, self.rule, given, status, self.refusal, self.address, subject)
+
+    @property
+    def address(self) -> str:
+        """The address of the client itself; unknown where it may be that of a proxy before many."""
+        hidden = proxies.HIDDEN in self.environ
+        return proxies.UNKNOWN if hidden else self.environ.get("REMOTE_ADDR", proxies.UNKNOWN)
 
 
 class Answer(NamedTuple):
@@ -224,7 +263,7 @@ class Api:
         self.consoles = ConsoleRelays(conf)
         tracing.start(conf, "ingot-api")
         self.trail = Trail(conf, db)
-        self.events = cadf.Events(conf)
+        self.events = Events(conf)
         self.notifier = notifier.Notifier(conf, notifier.API)
         # As with Ironic: proxies that say how clients see the API know it better.
         fixed = None if conf.oslo_middleware.enable_proxy_headers_parsing else conf.api.public_endpoint
@@ -250,19 +289,13 @@ class Api:
             exchange.rule = rule
             exchange.subject = Subject() if self.trail.is_on else None
         access = self._authenticate(route, exchange)
+        if not (self.events.is_on and self.events.covers(route.path)):
+            return self._serve(route, operation, exchange, access)
         serve = functools.partial(self._serve, route, operation, exchange, access)
-        return self.events.watch(self._describe(exchange), serve) if self.events.covers(route.path) else serve()
-
-    def _describe(self, exchange: Exchange) -> cadf.Asked:
-        request, base = exchange.request, self._find_base(exchange)
-        query, agent = request.query_string.decode("latin-1"), str(exchange.environ.get("HTTP_USER_AGENT", ""))
-        return cadf.Asked(exchange.ctx, request.method, exchange.path, query, base, exchange.address, agent)
+        return self.events.watch(describe(exchange, self._find_base(exchange)), serve)
 
     def _serve(self, route: Route, operation: Operation, exchange: Exchange, access: Access) -> flask.Response:
-        """Answer a request whose user is known.
-
-        :raises IngotError: it is refused.
-        """
+        """Answer a request whose user is known; what refuses it is raised."""
         exchange.minor = _read_minor(route, exchange)
         if exchange.minor < operation.since:
             if route.first:
@@ -406,7 +439,8 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
     body: Any = reply.body
     is_get = exchange.method == "GET"
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
-        return _build_as_it_is(reply, "text/plain" if media == _JSON else media, exchange.request)
+        response = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
+        return response if isinstance(body, str | bytes) else streams.pass_on(response, body, exchange.environ)
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (is_get and data):
@@ -416,21 +450,6 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
         if conditions and is_get and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON) if data else _build_empty(reply.status, headers)
-
-
-def _build_as_it_is(reply: Reply, media: str, request: flask.Request) -> flask.Response:
-    """Return an answer whose body is sent as the handler made it: a text, or a stream that may last."""
-    body: Any = reply.body
-    response = flask.Response(body, reply.status, reply.headers, mimetype=media)
-    if isinstance(body, str | bytes):
-        return response
-    response.direct_passthrough = True
-    if request.method == "HEAD":
-        body.close()
-        response.response = iter(())
-    elif streams.TAKE in request.environ:
-        request.environ[streams.TAKE](body)
-    return response
 
 
 def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:

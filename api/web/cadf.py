@@ -10,9 +10,8 @@ import io
 import pathlib
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-import flask
 import orjson
 from oslo_config import cfg
 from werkzeug.wrappers import Response
@@ -38,6 +37,27 @@ _SECTIONS: Mapping[str, str] = {
 }
 
 
+class _HasStatus(Protocol):
+    """An answer."""
+
+    @property
+    def status_code(self) -> int: ...
+
+
+_Answer = TypeVar("_Answer", bound=_HasStatus)
+
+
+class Exchange(Protocol):
+    """What is taken of a request of the application."""
+
+    ctx: context.RequestContext
+    environ: dict[str, Any]
+    path: str
+
+    @property
+    def address(self) -> str: ...
+
+
 class Asked(NamedTuple):
     """A request whose user is known.
 
@@ -51,6 +71,13 @@ class Asked(NamedTuple):
     base: str
     address: str
     agent: str
+
+
+def describe(exchange: Exchange, base: str) -> Asked:
+    """Return what events say of a request."""
+    environ = exchange.environ
+    query, agent = (str(environ.get(name, "")) for name in ("QUERY_STRING", "HTTP_USER_AGENT"))
+    return Asked(exchange.ctx, environ["REQUEST_METHOD"], exchange.path, query, base, exchange.address, agent)
 
 
 def check(conf: cfg.ConfigOpts) -> None:
@@ -129,12 +156,12 @@ class Events:
         """Return whether a route has events."""
         return self.is_on and not path.startswith(_LEFT_OUT)
 
-    def watch(self, asked: Asked, work: Callable[[], flask.Response]) -> flask.Response:
+    def watch(self, asked: Asked, work: Callable[[], _Answer]) -> _Answer:
         """Answer a request, with an event before and one after.
 
         :raises IngotError: what ``work`` raises.
         """
-        kept: list[flask.Response | errors.IngotError] = []
+        kept: list[_Answer | errors.IngotError] = []
 
         def answer() -> int:
             try:
@@ -145,7 +172,7 @@ class Events:
             kept.append(response)
             return response.status_code
 
-        Response.from_app(self._middleware, {**_describe(asked), _WORK: answer})
+        Response.from_app(self._middleware, {**_build_environ(asked), _WORK: answer})
         if isinstance(kept[0], errors.IngotError):
             raise kept[0]
         return kept[0]
@@ -168,7 +195,7 @@ def _serve(environ: dict[str, Any], start_response: Callable[..., object]) -> li
     return []
 
 
-def _describe(asked: Asked) -> dict[str, Any]:
+def _build_environ(asked: Asked) -> dict[str, Any]:
     """Return what the middleware learns of a request, in the words of WSGI."""
     ctx = asked.ctx
     scheme, _, host = asked.base.partition("://")

@@ -40,15 +40,19 @@ def check(conf: cfg.ConfigOpts) -> None:
             )
 
 
-def wrap(conf: cfg.ConfigOpts, application: Application) -> Application | None:
-    """Return the application for requests of pages of other sites; None where no site is allowed.
+def wrap(conf: cfg.ConfigOpts, application: Application) -> Application:
+    """Return the application that answers pages of other sites, too; itself where no site is allowed.
 
     :raises ConfigurationError: as :func:`check`.
     """
     check(conf)
     if not conf.cors.allowed_origin:
-        return None
+        return application
     lent = lending.lend(conf, "cors", options.CORS, cors.OPTS)
     lent.set_override("allow_headers", [*conf.cors.allow_headers, *_OWN_HEADERS], group="cors")
-    wrapped: Application = cors.CORS(application, lent)
-    return wrapped
+    for_pages = cors.CORS(application, lent)
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Any:
+        return (for_pages if "HTTP_ORIGIN" in environ else application)(environ, start_response)
+
+    return answer
