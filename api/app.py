@@ -27,8 +27,10 @@ from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
 from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions, web_console
 from ingot.api.web.audit_trail import Done, Subject, Trail
+from ingot.api.web.cadf import Events, describe
 from ingot.api.web.call import Call, LockWaits, Reply
 from ingot.api.web.consoles import ConsoleRelay, ConsoleRelays
+from ingot.api.web.cross_origin import wrap
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
@@ -65,8 +67,8 @@ FEED = "ingot.feed"
 CONSOLES = "ingot.consoles"
 """The extension of the application that ends open consoles when the web server stops."""
 
-NOTIFIER, TRAIL = "ingot.notifier", "ingot.audit_trail"
-"""The extensions that send notifications and write the audit trail, closed when the web server has stopped."""
+NOTIFIER, TRAIL, CADF = SENDERS = "ingot.notifier", "ingot.audit_trail", "ingot.cadf"
+"""The extensions that notify, write the audit trail and send its events, closed when the web server has stopped."""
 
 BODY_LIMIT = "ingot.body_limit"
 """The extension of the application that returns how many bytes the body of a request to a path may have."""
@@ -94,14 +96,19 @@ class _Application(flask.Flask):
         self._console = web_console.ConsoleFiles(conf)
         self.extensions[FEED] = api.feed
         self.extensions[CONSOLES] = api.consoles
-        self.extensions[NOTIFIER], self.extensions[TRAIL] = api.notifier, api.trail
+        self.extensions |= {NOTIFIER: api.notifier, TRAIL: api.trail, CADF: api.events}
         self.extensions[BODY_LIMIT] = api.body_limit
         # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
         rules = [routing.Rule(path, endpoint=path, methods=None) for path in (_NO_STATE, *api.routes)]
         self.url_map = routing.Map(rules, strict_slashes=False, merge_slashes=False)
         self._urls = routing.MapAdapter(self.url_map, "", "/", None, "http", "/", "GET")
+        self._outermost = wrap(conf, self._serve)
 
     def wsgi_app(self, environ: Environ, start_response: Any) -> Any:
+        """Answer a request, of a page of another site perhaps."""
+        return self._outermost(environ, start_response)
+
+    def _serve(self, environ: Environ, start_response: Any) -> Any:
         """Answer a request. This is its edge: no error gets out."""
         self._correct(environ)
         exchange = Exchange(self.request_class(environ))
@@ -256,6 +263,7 @@ class Api:
         self.consoles = ConsoleRelays(conf)
         tracing.start(conf, "ingot-api")
         self.trail = Trail(conf, db)
+        self.events = Events(conf)
         self.notifier = notifier.Notifier(conf, notifier.API)
         # As with Ironic: proxies that say how clients see the API know it better.
         fixed = None if conf.oslo_middleware.enable_proxy_headers_parsing else conf.api.public_endpoint
@@ -281,6 +289,13 @@ class Api:
             exchange.rule = rule
             exchange.subject = Subject() if self.trail.is_on else None
         access = self._authenticate(route, exchange)
+        if not (self.events.is_on and self.events.covers(route.path)):
+            return self._serve(route, operation, exchange, access)
+        serve = functools.partial(self._serve, route, operation, exchange, access)
+        return self.events.watch(describe(exchange, self._find_base(exchange)), serve)
+
+    def _serve(self, route: Route, operation: Operation, exchange: Exchange, access: Access) -> flask.Response:
+        """Answer a request whose user is known; what refuses it is raised."""
         exchange.minor = _read_minor(route, exchange)
         if exchange.minor < operation.since:
             if route.first:
@@ -371,7 +386,7 @@ class Api:
             headers=request.headers,
             minor=minor,
             address=exchange.address,
-            base=self._public_endpoint or request.root_url.rstrip("/"),
+            base=self._find_base(exchange),
             path=exchange.path,
             query=query,
             body=body,
@@ -379,6 +394,9 @@ class Api:
             changes=exchange.method != "GET",
             offers_web_socket=sessions.OFFER in exchange.environ,
         )
+
+    def _find_base(self, exchange: Exchange) -> str:
+        return self._public_endpoint or exchange.request.root_url.rstrip("/")
 
     def body_limit(self, path: str) -> int:
         """Return how many bytes the body of a request to a path may have."""
@@ -421,7 +439,8 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
     body: Any = reply.body
     is_get = exchange.method == "GET"
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
-        return _build_as_it_is(reply, "text/plain" if media == _JSON else media, exchange.request)
+        response = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
+        return response if isinstance(body, str | bytes) else streams.pass_on(response, body, exchange.environ)
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (is_get and data):
@@ -431,21 +450,6 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
         if conditions and is_get and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON) if data else _build_empty(reply.status, headers)
-
-
-def _build_as_it_is(reply: Reply, media: str, request: flask.Request) -> flask.Response:
-    """Return an answer whose body is sent as the handler made it: a text, or a stream that may last."""
-    body: Any = reply.body
-    response = flask.Response(body, reply.status, reply.headers, mimetype=media)
-    if isinstance(body, str | bytes):
-        return response
-    response.direct_passthrough = True
-    if request.method == "HEAD":
-        body.close()
-        response.response = iter(())
-    elif streams.TAKE in request.environ:
-        request.environ[streams.TAKE](body)
-    return response
 
 
 def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:

@@ -8,6 +8,7 @@ from oslo_config import cfg
 from ingot.api import app
 from ingot.api.agents import boot_kernel
 from ingot.api.auth import identity
+from ingot.api.web import cadf, cross_origin, health_backends
 from ingot.common.conf import broker, safety, start
 from ingot.db import census, drivers, schema, secrets
 from ingot.db.engine import Database
@@ -26,6 +27,8 @@ def check(begun: start.Start, own_server: bool = True, given: socket.socket | No
     begun.attempt(versions.pinned_release, begun.conf)  # one that is not known is refused now, not by each request
     begun.attempt(drivers.parse_url, begun.conf.database.connection)
     begun.attempt(boot_kernel.check, begun.conf)
+    for part in (cadf, cross_origin, health_backends):
+        begun.attempt(part.check, begun.conf)
     begun.complete(identity.check_strategy, begun.conf)
 
 

@@ -24,7 +24,7 @@ import uvloop
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.api.app import BODY_LIMIT, CONSOLES, FEED, NOTIFIER, TRAIL
+from ingot.api.app import BODY_LIMIT, CONSOLES, FEED, SENDERS
 from ingot.api.bridge import Bridge
 from ingot.api.connections import Connection, Guests, Limits
 from ingot.common import errors, metrics, telemetry, workers
@@ -203,7 +203,7 @@ class Server:
             self._thread.join(_GRACE_S + SHUTDOWN_SECONDS + 1)
         self._bridge.stop()
         telemetry.remove_check(_PART)
-        for sender in (NOTIFIER, TRAIL):
+        for sender in SENDERS:
             self._app.extensions[sender].close()
 
 

@@ -30,7 +30,7 @@ def _build() -> flask.Flask:
         sys.exit(start.report("ingot-api", exc))
     signals.end_start()
     atexit.register(tracing.flush)
-    for sender in (app.NOTIFIER, app.TRAIL):
+    for sender in app.SENDERS:
         atexit.register(built.extensions[sender].close)
     return built
 

@@ -17,6 +17,9 @@ class RequestContext(context.RequestContext):
     traceparent: str | None = None
     """The span that what is done for it belongs to; see :mod:`ingot.common.tracing`."""
 
+    catalog: str | None = None
+    """Keystone's services as the requester's token has them, as JSON; only the API has it."""
+
     def to_dict(self) -> Json:
         """Return what crosses the bus: the requester, without the token that proved it."""
         crossing: Json = super().to_dict()

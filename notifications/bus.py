@@ -5,7 +5,7 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import amqp
@@ -157,10 +157,47 @@ def connect(conf: cfg.ConfigOpts) -> Callable[[Message], None] | None:
     versioned = oslo_messaging.Notifier(transport, serializer=_Contexts(), topics=conf.versioned_notifications_topics)
     sensors = oslo_messaging.Notifier(transport, serializer=_Contexts())
 
+    send_sensors, send_versioned = (_build_sender(attempts, one) for one in (sensors, versioned))
+    return lambda message: (send_sensors if message.is_sensor_data else send_versioned)(message)
+
+
+def has_drivers(conf: cfg.ConfigOpts) -> bool:
+    """Return whether ``[oslo_messaging_notifications]`` names what sends notifications."""
+    broker.register_notifications(conf)
+    return bool(conf[broker.NOTIFICATIONS].driver)
+
+
+def check_audit(conf: cfg.ConfigOpts, url: str | None) -> None:
+    """Refuse an address of brokers for audit events that is none.
+
+    :raises ConfigurationError: it is none.
+    """
+    broker.notification_address(conf)
+    if url:
+        broker.parse_address(conf, url, "[audit_middleware_notifications] transport_url")
+
+
+def connect_audit(
+    conf: cfg.ConfigOpts, url: str | None, driver: str | None, topics: Sequence[str] | None
+) -> Callable[[Message], None]:
+    """Return what sends audit events, as keystonemiddleware's options say.
+
+    :param url: of brokers; None, as driver and topics: as ``[oslo_messaging_notifications]`` says.
+    :raises ConfigurationError: an address of brokers cannot be used.
+    """
+    broker.register_notifications(conf)
+    transport = _open_transport(conf, url)
+    attempts = _Attempts(transport, conf[broker.NOTIFICATIONS].retry)
+    return _build_sender(
+        attempts, oslo_messaging.Notifier(transport, serializer=_Contexts(), driver=driver, topics=topics)
+    )
+
+
+def _build_sender(attempts: "_Attempts", notifier: oslo_messaging.Notifier) -> Callable[[Message], None]:
     def send(message: Message) -> None:
-        notifier = (sensors if message.is_sensor_data else versioned).prepare(publisher_id=message.publisher)
         attempts.has_failed = False
-        getattr(notifier, message.priority)(message.ctx, message.event_type, message.payload)
+        prepared = notifier.prepare(publisher_id=message.publisher)
+        getattr(prepared, message.priority)(message.ctx, message.event_type, message.payload)
         if attempts.has_failed:  # oslo.messaging's driver has logged it, and raises nothing
             raise errors.ServiceUnavailable(what="The message bus", reason="it did not take a notification")
 
@@ -201,13 +238,15 @@ class _Attempts:
                 raise
 
 
-def _open_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
+def _open_transport(conf: cfg.ConfigOpts, given: str | None = None) -> oslo_messaging.Transport:
     """Return the transport of notifications, whose exchange and queues are declared as Ironic declares them.
 
     What an operator has set counts.
+
+    :param given: another address of brokers.
     """
     broker.register(conf)
-    url = broker.notification_address(conf)
+    url = broker.parse_address(conf, given, "transport_url") if given else broker.notification_address(conf)
     if broker.is_default(conf, "rabbit_quorum_queue", broker.GROUP):
         url.query = {**_CLASSIC, **(url.query or {})}
     uses_own = broker.is_default(conf, "control_exchange")

@@ -9,12 +9,11 @@ from typing import Any, Unpack
 from keystoneauth1 import exceptions
 from keystoneauth1.identity import generic
 from keystoneauth1.loading import session as session_loading
-from keystonemiddleware import auth_token
 from oslo_config import cfg
 from oslo_log import log
 from werkzeug.wrappers import Response
 
-from ingot.api.auth import access, enforcer, failed_logins, identity
+from ingot.api.auth import access, enforcer, failed_logins, identity, keystone_calls
 from ingot.common import context, errors
 from ingot.common.json_types import Json
 
@@ -24,6 +23,9 @@ _ACCEPTED = "ingot.accepted"
 _MOST_REVOKED = 1000  # tokens that are remembered
 _PATIENCE_S = 30  # for Keystone, where [keystone_authtoken] http_connect_timeout is not set
 _DEFAULT_DOMAIN = "default"
+_SERVICE_TYPE = "baremetal"
+
+_AWAY = "Keystone does not answer, or refuses Ingot's own user; the log has the cause, and tokens are as good as before"
 
 _SAID_HERE = frozenset(("Authorization failed for token", "Invalid user token", "Rejecting request"))
 """What the middleware logs of a failed log-in, which is one line, with the address."""
@@ -41,11 +43,13 @@ class Keystone(identity.Strategy):
         # A decision that is delayed would call tokens invalid while Keystone does not answer.
         settings = {"oslo_config_config": conf, "delay_auth_decision": False}
         try:
-            self._middleware = auth_token.AuthProtocol(_accept, settings)
+            self._middleware = keystone_calls.Protocol(_accept, settings)
         except (cfg.Error, exceptions.ClientException, ValueError) as exc:
             raise _unusable_error(str(exc)) from exc
         if not (conf.keystone_authtoken.auth_type or conf.keystone_authtoken.auth_section):
             raise _unusable_error("auth_type is not set: Ingot has no user with which to have tokens validated")
+        # Without, rules of application credentials could not be compared, and such tokens would be refused.
+        conf.set_default("service_type", _SERVICE_TYPE, group="keystone_authtoken")
         self._enforcer = enforcer.Enforcer(conf)
         options = conf.keystone_authtoken
         where = conf[options.auth_section] if options.auth_section else options
@@ -63,19 +67,21 @@ class Keystone(identity.Strategy):
     def identify(self, environ: identity.Environ, **ids: Unpack[identity.RequestIds]) -> context.RequestContext:
         accepted: dict[str, Any] = {}
         try:
-            answer = Response.from_app(self._middleware, {**environ, _ACCEPTED: accepted})
+            with self._middleware.calls.limit():
+                answer = Response.from_app(self._middleware, {**environ, _ACCEPTED: accepted})
         except exceptions.ClientException as exc:
-            LOG.exception("Keystone cannot validate tokens")
-            raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
+            LOG.error("Keystone cannot validate tokens: %s", exc)  # noqa: TRY400 - the message is complete
+            raise errors.ServiceUnavailable(what="Authentication", reason=_AWAY) from exc
         if answer.status_code == 401:
             if "HTTP_X_AUTH_TOKEN" in environ:
                 LOG.warning("Failed log-in with a token from %s", environ.get("REMOTE_ADDR") or "a local client")
             reason = "send a valid token of Keystone in the header X-Auth-Token"
             raise identity.Challenged(answer.headers.get("WWW-Authenticate", "Keystone"), reason)
         if not accepted:
-            raise errors.ServiceUnavailable(what="Authentication", reason="Keystone does not answer")
+            raise errors.ServiceUnavailable(what="Authentication", reason=_AWAY)
         # The token itself is needed no more, and must not go anywhere.
         ctx: context.RequestContext = context.RequestContext.from_environ(accepted, auth_token=None, **ids)
+        ctx.catalog = accepted.get("HTTP_X_SERVICE_CATALOG")
         return ctx
 
     def log_in(self, login: identity.Login, address: str) -> identity.Granted:

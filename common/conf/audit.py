@@ -24,13 +24,21 @@ AUDIT: list[cfg.Opt] = [
     cfg.StrOpt(
         "ignore_req_list",
         default="",
-        help="Methods of HTTP whose requests are not recorded, separated by commas, such as PATCH. GET never is.",
+        help="Methods of HTTP whose requests are not recorded, separated by commas, such as GET,PATCH. GET is only "
+        "with audit_map_file, as a notification.",
     ),
     cfg.IntOpt(
         "max_entries",
         default=1_000_000,
         min=0,
         help="Events that are kept, about 1 KiB each; the oldest are deleted once an hour. 0: any number.",
+    ),
+    cfg.StrOpt(
+        "audit_map_file",
+        help="File that says how requests are named in CADF events, as etc/api_audit_map.conf does; one of Ironic can "
+        "be used. With it, each request that was authenticated is also sent as two notifications, audit.http.request "
+        "and audit.http.response, by the driver in [audit_middleware_notifications] or [oslo_messaging_notifications]. "
+        "Unset: none is sent, and nothing is done for them.",
     ),
     cfg.IntOpt("max_age", default=400, min=0, help="Days for which events are kept. 0: for ever."),
 ]

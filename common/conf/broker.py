@@ -75,10 +75,18 @@ def notification_address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
     """
     register_notifications(conf)
     given = conf[NOTIFICATIONS].transport_url
+    return parse_address(conf, given, f"[{NOTIFICATIONS}] transport_url" if given else "transport_url")
+
+
+def parse_address(conf: cfg.ConfigOpts, given: str | None, option: str) -> oslo_messaging.TransportURL:
+    """Return an address of brokers that an option has.
+
+    :param given: None: that of RPC.
+    :raises ConfigurationError: it is no address.
+    """
     try:
         return oslo_messaging.TransportURL.parse(conf, given)
     except (oslo_messaging.InvalidTransportURL, ValueError) as exc:
-        option = f"[{NOTIFICATIONS}] transport_url" if given else "transport_url"
         raise errors.ConfigurationError(option=option, value="***", allowed=_FORM) from exc
 
 

@@ -43,7 +43,7 @@ SERVICES: Mapping[str, Callable[[], list[cfg.Opt]]] = {
 
 _LIBRARIES = (
     *("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", *SERVICES),
-    "keystonemiddleware.auth_token",
+    *("keystonemiddleware.auth_token", "keystonemiddleware.audit"),
 )
 """Whose options Ingot's processes have. They are loaded in this order, and only if an option is not found before."""
 

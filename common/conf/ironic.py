@@ -66,7 +66,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "anaconda": (_NO, "Ingot has no deploy interface anaconda."),
     "cifs": (_IGNORED, _MEDIA),
     "cinder": (_NO, _NO_VOLUMES),
-    "cors": (_NO, "The API sends no CORS headers: add them in your proxy."),
     "disk_utils": (_IGNORED, _FILES),
     "drac": (_IGNORED, "[redfish] raid_config_timeout and bios_settings_timeout limit the jobs of iDRACs, too."),
     "errors": (_IGNORED, "An option for Ironic's tests."),
@@ -163,7 +162,6 @@ _ROWS = (
     _Row("conductor", "conductor_cleanup_interval conductor_cleanup_batch_size conductor_cleanup_timeout", _NO,
          "Entries of conductors that are gone stay until ingot-conductor forget removes them."),
     _Row("conductor", "reserved_workers_pool_percentage", _IGNORED, _WORK),
-    _Row("audit", "audit_map_file", _IGNORED, "Ingot names actions by the rules of policy, and needs no map of them."),
     _Row("sensor_data", "enable_for_conductor", _IGNORED, "What a conductor does, its metrics say: see [metrics]."),
     _Row("oslo_messaging_notifications", "location", _NO,
          "ironic-prometheus-exporter is not needed: conductors show the same metrics themselves, see [metrics]."),
@@ -243,9 +241,10 @@ _ROWS = (
     _Row("metrics", "backend prepend_host prepend_host_reverse prepend_uuid global_prefix", _NO, _STATSD),
     _Row("metrics", "agent_backend agent_prepend_host agent_prepend_host_reverse agent_prepend_uuid "
          "agent_global_prefix", _NO, "Agents are given no place to send metrics to."),
-    _Row("healthcheck", "path", _NO, "The path is /healthcheck."),
-    _Row("healthcheck", "backends disable_by_file_paths enable_by_file_paths allowed_source_ranges "
-         "ignore_proxied_requests", _NO, "The database is what it asks; disable_by_file_path names one file."),
+    _Row("healthcheck", "path", _IGNORED, "The path is /healthcheck, as in Ironic."),
+    _Row("oslo_middleware", "max_request_body_size", _IGNORED,
+         "Ironic does not use it either: [api] max_json_body_size limits bodies."),
+    _Row("oslo_middleware", "secure_proxy_ssl_header", _IGNORED, "X-Forwarded-Proto is the header that is read."),
     # Other services
     _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "
          "swift_store_multiple_containers_seed swift_temp_url_cache_enabled swift_temp_url_duration "

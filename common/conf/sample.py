@@ -10,7 +10,10 @@ import sys
 
 from oslo_config import cfg, generator
 
-_NAMESPACES = ("ingot", "keystonemiddleware.auth_token", "oslo.db", "oslo.log", "oslo.messaging", "oslo.policy")
+_NAMESPACES = (
+    *("ingot", "keystonemiddleware.audit", "keystonemiddleware.auth_token"),
+    *("oslo.db", "oslo.log", "oslo.messaging", "oslo.policy"),
+)
 
 _WITHOUT_EFFECT = ("oslo_messaging_amqp", "oslo_messaging_kafka")
 

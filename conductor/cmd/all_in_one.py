@@ -5,6 +5,7 @@ import threading
 from ingot.api import app, server
 from ingot.api.agents import boot_kernel
 from ingot.api.auth import identity
+from ingot.api.web import cadf, cross_origin, health_backends
 from ingot.common import errors, metrics, signals, systemd, telemetry
 from ingot.common.conf import safety, start
 from ingot.conductor import manager
@@ -39,6 +40,8 @@ def _run() -> int:
     begun.attempt(loading.Hooks, begun.conf)
     begun.attempt(server.check, begun.conf, given)
     begun.attempt(boot_kernel.check, begun.conf)
+    for part in (cadf, cross_origin, health_backends):
+        begun.attempt(part.check, begun.conf)
     begun.attempt(telemetry.check, begun.conf, "api_port")
     begun.complete(identity.check_strategy, begun.conf)
     conf = begun.finish()

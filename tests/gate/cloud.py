@@ -58,6 +58,8 @@ _AN_HOUR_S = 3600
 
 PEOPLE = {
     "operator": ("system", "admin"),
+    "system-manager": ("system", "manager"),
+    "system-member": ("system", "member"),
     "auditor": ("system", "reader"),
     "owner-admin": ("owner", "admin"),
     "owner-member": ("owner", "member"),
@@ -167,6 +169,62 @@ class Keystone(fixtures.Fixture):
         ends = [index for index, value in enumerate(payload) if isinstance(value, float)]
         payload[ends[0]] = time.time() - _AN_HOUR_S
         return box.encrypt(msgpack.packb(payload)).rstrip(b"=").decode()
+
+    def restart(self) -> None:
+        """Start it again after it was stopped."""
+        self.process.start()
+        self._wait()
+
+    def count_validations(self) -> int:
+        """Return how many tokens it was asked about."""
+        return self.process.log.read_text().count('"GET /v3/auth/tokens')
+
+    def revoke(self, token: str) -> None:
+        """Revoke a token, as its user does who logs out."""
+        headers = dict.fromkeys(("X-Auth-Token", "X-Subject-Token"), token)
+        requests.delete(f"{self.url}/auth/tokens", headers=headers, timeout=client.PATIENCE_S).raise_for_status()
+
+    def delegate(self, person: str, name: str, rules: list[dict[str, str]] | None) -> str:
+        """Create an application credential of a user, and return a token that it gives.
+
+        :param rules: what may be requested with it; None: whatever the user may.
+        """
+        user = self.connect(person)
+        about = {"name": name, "secret": PASSWORD} | ({"access_rules": rules} if rules is not None else {})
+        body = {"application_credential": about}
+        made = user.identity.post(f"/users/{user.current_user_id}/application_credentials", json=body)
+        made.raise_for_status()
+        return self._log_in(
+            "v3applicationcredential",
+            application_credential_id=made.json()["application_credential"]["id"],
+            application_credential_secret=PASSWORD,
+        )
+
+    def entrust(self, person: str, trustee: str, role: str) -> str:
+        """Have a user trust another one with a role in the project, and return a token that it gives."""
+        user, other = self.connect(person), self.connect(trustee)
+        about = {
+            "trustor_user_id": user.current_user_id,
+            "trustee_user_id": other.current_user_id,
+            "project_id": user.current_project_id,
+            "roles": [{"name": role}],
+            "impersonation": False,
+        }
+        made = user.identity.post("/OS-TRUST/trusts", json={"trust": about})
+        made.raise_for_status()
+        scope = {"trust_id": made.json()["trust"]["id"], "user_domain_id": "default"}
+        return self._log_in("v3password", username=trustee, password=PASSWORD, **scope)
+
+    def _log_in(self, kind: str, **auth: str) -> str:
+        made = openstack.connect(
+            load_envvars=False,
+            load_yaml_config=False,
+            region_name=REGION,
+            auth_type=kind,
+            auth={"auth_url": self.url, **auth},
+        )
+        self.addCleanup(made.close)
+        return str(made.auth_token)
 
     def connect(self, person: str, where: str | None = None) -> connection.Connection:
         """Return a connection of openstacksdk for a user."""

@@ -6,7 +6,14 @@ import requests
 import testtools
 from openstack import exceptions
 
-from tests.gate import client, cloud
+from tests.gate import client, cloud, environments
+
+_BODIES = {"PUT": {"target": "power on"}, "POST": {"driver": "fake-hardware"}}
+
+_AUDIT = {
+    "audit": {"enabled": True, "audit_map_file": environments.ROOT / "etc" / "api_audit_map.conf"},
+    "oslo_messaging_notifications": {"driver": "log"},
+}
 
 
 class KeystoneTest(testtools.TestCase):
@@ -19,7 +26,7 @@ class KeystoneTest(testtools.TestCase):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cls.keystone = cls.enterClassContext(cloud.Keystone())
-        cls.ingot = cls.enterClassContext(cloud.Ingot(cls.keystone))
+        cls.ingot = cls.enterClassContext(cloud.Ingot(cls.keystone, _AUDIT))
 
     def as_(self, person: str) -> Any:
         """Return the bare-metal part of openstacksdk, for a user."""
@@ -98,7 +105,7 @@ class KeystoneTest(testtools.TestCase):
         }
         with requests.Session() as session:
             session.trust_env = False
-            body = {"target": "power on"} if method == "PUT" else None
+            body = _BODIES.get(method)
             return session.request(
                 method, f"{self.ingot.url}{path}", headers=headers, json=body, timeout=client.PATIENCE_S
             )
@@ -135,6 +142,94 @@ class KeystoneTest(testtools.TestCase):
         self.ingot.eventually(lambda: self.as_("auditor").get_node("served").power_state == "power on", "it is on")
         entry = self.ingot.get(f"/v1/nodes/{node.id}/history?detail=true")["history"]
         self.assertNotIn(self.keystone.connect("ingot").current_user_id, [one["user"] for one in entry])
+
+    def test_what_roles_of_the_whole_system_may(self) -> None:
+        """As the rules of Ironic 39 have it, with scopes enforced."""
+        node = self.node("everybodys")
+        power = f"/v1/nodes/{node.id}/states/power"
+        for person, read, switch, create, drivers in (
+            ("operator", 200, 202, 201, 200),
+            ("system-manager", 200, 202, 403, 200),
+            ("system-member", 200, 202, 403, 200),
+            ("auditor", 200, 403, 403, 200),
+            ("owner-admin", 200, 202, 201, 403),
+            ("stranger", 404, 404, 201, 403),
+        ):
+            token = self.token(person)
+            found = (
+                self.ask("GET", f"/v1/nodes/{node.id}", X_Auth_Token=token).status_code,
+                self.ask("PUT", power, X_Auth_Token=token).status_code,
+                self.ask("POST", "/v1/nodes", X_Auth_Token=token).status_code,
+                self.ask("GET", "/v1/drivers", X_Auth_Token=token).status_code,
+            )
+            self.assertEqual((read, switch, create, drivers), found, person)
+            self.ingot.eventually(lambda: self.as_("auditor").get_node("everybodys").reservation is None, "it is free")
+
+    def test_application_credentials_do_what_their_access_rules_say(self) -> None:
+        self.node("rented")
+        rules = [{"service": "baremetal", "method": "GET", "path": "/v1/nodes/*"}]
+        for name, kept, node, ports in (("all", None, 200, 200), ("some", rules, 200, 401)):
+            token = self.keystone.delegate("owner-member", name, kept)
+            self.assertEqual(node, self.ask("GET", "/v1/nodes/rented", X_Auth_Token=token).status_code, name)
+            self.assertEqual(ports, self.ask("GET", "/v1/ports", X_Auth_Token=token).status_code, name)
+        self.assertEqual(401, self.ask("PUT", "/v1/nodes/rented/states/power", X_Auth_Token=token).status_code)
+        with_service = {"X_Auth_Token": token, "X_Service_Token": self.token("ingot")}
+        self.assertEqual(200, self.ask("GET", "/v1/ports", **with_service).status_code, "a service goes on for it")
+
+    def test_a_trust_hands_on_a_role_in_a_project(self) -> None:
+        node = self.node("entrusted")
+        power = f"/v1/nodes/{node.id}/states/power"
+        self.assertEqual(404, self.ask("GET", f"/v1/nodes/{node.id}", X_Auth_Token=self.token("stranger")).status_code)
+        for role, status in (("reader", 403), ("member", 202)):
+            token = self.keystone.entrust("owner-member", "stranger", role)
+            self.assertEqual(200, self.ask("GET", f"/v1/nodes/{node.id}", X_Auth_Token=token).status_code)
+            self.assertEqual(status, self.ask("PUT", power, X_Auth_Token=token).status_code, role)
+
+    def test_keystone_is_asked_once_for_a_token(self) -> None:
+        token = self.token("auditor")
+        before = self.keystone.count_validations()
+        for _ in range(10):
+            self.assertEqual(200, self.ask("GET", "/v1/nodes", X_Auth_Token=token).status_code)
+        self.assertEqual(1, self.keystone.count_validations() - before)
+
+    def test_a_token_that_was_revoked(self) -> None:
+        """One that is cached counts for token_cache_time more, as with Ironic; any other is refused at once."""
+        used, unused = self.token("auditor"), self.token("auditor")
+        self.assertEqual(200, self.ask("GET", "/v1/nodes", X_Auth_Token=used).status_code)
+        for token in (used, unused):
+            self.keystone.revoke(token)
+        self.assertEqual(200, self.ask("GET", "/v1/nodes", X_Auth_Token=used).status_code)
+        self.assertEqual(401, self.ask("GET", "/v1/nodes", X_Auth_Token=unused).status_code)
+
+    def test_keystone_goes_away_and_comes_back(self) -> None:
+        known, new = self.token("operator"), self.token("operator")
+        self.assertEqual(200, self.ask("GET", "/v1/nodes", X_Auth_Token=known).status_code)
+        count = len(list(self.as_("operator").nodes()))
+        self.keystone.process.stop()
+        try:
+            for method, path in (("GET", "/v1/nodes"), ("POST", "/v1/nodes"), ("DELETE", "/v1/nodes/none")):
+                answer = self.ask(method, path, X_Auth_Token=new)
+                self.assertEqual(503, answer.status_code, (method, answer.text))
+                self.assertIn("Keystone does not answer", answer.text)
+            self.assertEqual(200, self.ask("GET", "/v1/nodes", X_Auth_Token=known).status_code, "who was let in is in")
+        finally:
+            self.keystone.restart()
+        self.assertEqual(200, self.ask("GET", "/v1/nodes", X_Auth_Token=new).status_code)
+        self.assertEqual(count, len(list(self.as_("operator").nodes())), "nothing was changed")
+
+    def test_events_of_the_audit_have_the_service_of_the_catalog(self) -> None:
+        node = self.node("audited")
+        self.assertEqual(200, self.ask("GET", f"/v1/nodes/{node.id}", X_Auth_Token=self.token("auditor")).status_code)
+        auditor = self.keystone.connect("auditor").current_user_id
+
+        def find() -> bool:
+            lines = self.ingot.process.log.read_text().splitlines()
+            events = [line for line in lines if "audit.http.response" in line and node.id in line and auditor in line]
+            return any("service/compute/baremetal/nodes/node" in event and '"reasonCode": "200"' in event
+                       for event in events)  # fmt: skip
+
+        self.ingot.eventually(find, "the log has the event")
+        self.assertNotIn(self.token("auditor"), self.ingot.process.log.read_text())
 
     def test_browsers_have_sessions_with_the_rights_of_their_users(self) -> None:
         self.node("browsed")

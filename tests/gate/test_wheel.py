@@ -96,7 +96,7 @@ class WheelTest(testtools.TestCase):
         self.assertEqual(sorted(self.expected_names()), sorted(self.names_in_wheel()))
 
     def test_the_description_of_the_api_and_the_samples_come_along(self) -> None:
-        for name in ("doc/openapi.json", "etc/ingot.conf.sample", "etc/policy.yaml.sample"):
+        for name in ("doc/openapi.json", "etc/api_audit_map.conf", "etc/ingot.conf.sample", "etc/policy.yaml.sample"):
             installed = self.programs.parent / "share" / "ingot" / pathlib.PurePath(name).name
             self.assertEqual((ROOT / name).read_text(), installed.read_text())
 

@@ -1,14 +1,18 @@
 """``GET /healthcheck``, which balancers and probes ask."""
 
 import errno
+import ipaddress
 import pathlib
 import threading
 
 import fixtures
 import sqlalchemy as sa
 import testtools
+from oslo_middleware import opts
 
+from ingot.api.web import health_backends
 from ingot.common import errors, probes, telemetry
+from ingot.common.conf import healthcheck
 from tests import api_case, patience
 
 
@@ -84,6 +88,49 @@ class Healthcheck(api_case.ApiCase):
     def test_it_can_be_switched_off(self) -> None:
         self.set(enabled=False)
         self.assertEqual(404, self.ask().status)
+
+    def test_backends_of_oslo_middleware_are_asked(self) -> None:
+        file = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "file")
+        self.conf.set_override("port", 6385, group="api")
+        for backend, options, there, gone in (
+            ("disable_by_file", {"disable_by_file_path": str(file)}, 503, 200),
+            ("disable_by_files_ports", {"disable_by_file_paths": [f"6385:{file}"]}, 503, 200),
+            ("disable_by_files_ports", {"disable_by_file_paths": [f"1:{file}"]}, 200, 200),
+            ("enable_by_files", {"enable_by_file_paths": [str(file)]}, 200, 503),
+        ):
+            self.set(**{"backends": [backend], "disable_by_file_path": None, **options})
+            file.touch()
+            self.assertEqual(there, self.ask().status, backend)
+            file.unlink()
+            answer = self.ask()
+            self.assertEqual(gone, answer.status, backend)
+        self.assertIn("not ready: enable_by_files", answer.message)
+
+    def test_backends_that_there_are_not_are_refused(self) -> None:
+        for names, part in (
+            (["redis"], "'redis'. There are: disable_by_file, disable_by_files_ports, enable_by_files."),
+            (["disable_by_file", "enable_by_files"], "not both"),
+        ):
+            self.set(backends=names)
+            refusal = self.assertRaises(errors.ConfigurationError, health_backends.check, self.conf)
+            self.assertIn(part, refusal.message)
+
+    def test_options_of_the_library_are_ours_too(self) -> None:
+        library = {opt.dest for _group, options in opts.list_opts_healthcheck() for opt in options}
+        self.assertLessEqual(library - {"path"}, {opt.dest for opt in healthcheck.HEALTHCHECK})
+
+    def test_only_some_may_ask(self) -> None:
+        for ranges, status in ((["127.0.0.0/8"], 200), (["192.0.2.0/24", "2001:db8::/32"], 404), ([], 200)):
+            self.set(allowed_source_ranges=[ipaddress.ip_network(one) for one in ranges])
+            self.assertEqual(status, self.ask().status, ranges)
+
+    def test_not_by_way_of_a_proxy(self) -> None:
+        for ignores, status in ((False, 200), (True, 404)):
+            self.set(ignore_proxied_requests=ignores)
+            for name in ("X-Forwarded-For", "X-Forwarded-Proto"):
+                asked = self.http.get("/healthcheck", headers={name: "192.0.2.1"})
+                self.assertEqual(status, asked.status_code, name)
+            self.assertEqual(200, self.ask().status)
 
 
 class Probes(testtools.TestCase):
