@@ -2,6 +2,7 @@
 
 import configparser
 import shlex
+import urllib.error
 import urllib.request
 from typing import Any
 
@@ -107,7 +108,7 @@ class PhasesTest(testtools.TestCase):
     def _check_nothing_is_left(self, devstack: harness.DevStack) -> None:
         for name in ("etc/ingot", "data/ingot", "apache/ingot-api.conf"):
             self.assertFalse((devstack.place / name).exists(), name)
-        with testtools.ExpectedException(OSError):
+        with testtools.ExpectedException(urllib.error.URLError):
             urllib.request.urlopen(f"http://127.0.0.1:{devstack.port}", timeout=5)
         self.assertEqual([], list((devstack.place / "data").iterdir()))
 
