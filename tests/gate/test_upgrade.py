@@ -172,7 +172,7 @@ class TestKilled(_Rolled, testtools.TestCase):
     def migrate(self) -> None:
         """Move data in parts; the status says when there is no more."""
         parts = 0
-        while (status := self.move("online_data_migrations", "--max-count", "4")) == 1:
+        while (status := self.move("online_data_migrations", "--max-count", "3")) == 1:
             parts += 1
         self.assertEqual(0, status)
         self.assertGreater(parts, 1)

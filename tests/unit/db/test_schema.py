@@ -25,12 +25,12 @@ def has_nulls_first(index: sa.Index) -> bool:
 
 
 class DeathError(Exception):
-    """Whoever upgrades the schema dies. Some drivers make it an error of the database."""
+    """What upgrades the schema dies. Some drivers make it an error of the database."""
 
 
 @contextlib.contextmanager
 def mortal(each: int) -> Iterator[None]:
-    """Let whoever changes a table die after each so many changes that nobody had come to before."""
+    """Let what changes tables die after each so many changes, those that were sent before not counted."""
     known: set[str] = set()
 
     def die(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
