@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from alembic.runtime import migration
 
 from ingot.common import errors
-from ingot.db import schema
+from ingot.db import repeating, schema
 from ingot.db.engine import Database
 
 LOG = logging.getLogger(__name__)
@@ -70,7 +70,8 @@ def expand(db: Database) -> None:
 def upgrade(db: Database, revision: str = "head") -> None:
     """Bring the schema up to a revision; do nothing where it is that far already.
 
-    Any number of processes may do this at once: they take turns by a lock of the database.
+    Any number of processes may do this at once: they take turns by a lock of the database. One that was
+    killed may be run again.
 
     :param revision: a revision's name as in ``ingot/db/migrations/versions``, or ``head``.
     :raises Conflict: the schema is older than release 0.2.
@@ -80,7 +81,8 @@ def upgrade(db: Database, revision: str = "head") -> None:
     with _exclusive(db) as connection, _explain_errors(db, revision):
         before = migration.MigrationContext.configure(connection).get_current_revision()
         schema.refuse_foreign(db, before)
-        alembic.command.upgrade(_config(connection), revision)
+        with repeating.leaving_out_done(connection):
+            alembic.command.upgrade(_config(connection), revision)
         after = migration.MigrationContext.configure(connection).get_current_revision()
     if before != after:
         LOG.info("The schema of %s was upgraded from %s to %s", schema.render_url(db), before or "empty", after)

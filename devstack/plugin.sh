@@ -14,6 +14,8 @@ source "$INGOT_PLUGIN_DIR/variables.sh"
 source "$INGOT_PLUGIN_DIR/services.sh"
 # shellcheck source=devstack/plugin/configuration.sh
 source "$INGOT_PLUGIN_DIR/configuration.sh"
+# shellcheck source=devstack/plugin/networks.sh
+source "$INGOT_PLUGIN_DIR/networks.sh"
 # shellcheck source=devstack/plugin/machines.sh
 source "$INGOT_PLUGIN_DIR/machines.sh"
 # shellcheck source=devstack/plugin/testing.sh
@@ -39,6 +41,7 @@ function ingot_stack {
             echo_summary "Starting Ingot"
             # After DevStack has merged [[post-config|$IRONIC_CONF_FILE]] of local.conf into the configuration.
             init_ingot
+            create_ingot_network
             start_ingot_rack
             prepare_ingot_images
             start_ingot

@@ -102,6 +102,22 @@ function configure_ingot_authentication {
 # configure_ingot_clients: of the services that Ingot asks.
 function configure_ingot_clients {
     if is_service_enabled glance g-api; then configure_ingot_client_for glance; fi
+    if is_service_enabled cinder c-api; then configure_ingot_client_for cinder; fi
+    if is_service_enabled nova n-api; then configure_ingot_client_for nova; fi
+    if ingot_has_neutron; then
+        configure_ingot_client_for neutron
+        configure_ingot_networks
+    fi
+}
+
+# configure_ingot_networks: one for each purpose.
+function configure_ingot_networks {
+    set_ingot_option neutron provisioning_network "$INGOT_PROVISION_NET_NAME"
+    set_ingot_option neutron cleaning_network "$IRONIC_CLEAN_NET_NAME"
+    set_ingot_option neutron rescuing_network "$IRONIC_RESCUE_NET_NAME"
+    set_ingot_option neutron inspection_network "$IRONIC_INSPECTION_NET_NAME"
+    set_ingot_option neutron servicing_network "$IRONIC_SERVICE_NET_NAME"
+    set_ingot_option_given neutron fail_on_port_binding_failure "$IRONIC_FAIL_ON_BINDING_FAILURE"
 }
 
 # configure_ingot_client_for GROUP

@@ -33,6 +33,23 @@ class MachineError(Exception):
 
 
 @dataclass(frozen=True)
+class Cabling:
+    """To what all machines are cabled, as a mechanism driver of Neutron knows it.
+
+    :param switch: ``switch_id`` and ``switch_info`` of their ports; without, ports say nothing of a switch.
+    :param physical_network: without, their ports may be on any.
+    """
+
+    switch: Mapping[str, str] = field(default_factory=dict)
+    physical_network: str | None = None
+
+    def describe(self, machine: str, number: int) -> dict[str, Any]:
+        """Return the fields of the port for a card."""
+        link = {"local_link_connection": {**self.switch, "port_id": f"{machine}-{number}"}} if self.switch else {}
+        return link | _without_none({"physical_network": self.physical_network})
+
+
+@dataclass(frozen=True)
 class Machine:
     """What is known of a machine before it is a node.
 
@@ -120,22 +137,25 @@ class Nodes:
         """Close the connections."""
         self._cloud.close()
 
-    def enroll(self, machines: Sequence[Machine], common: Mapping[str, Any], traits: Sequence[str]) -> None:
+    def enroll(
+        self, machines: Sequence[Machine], common: Mapping[str, Any], traits: Sequence[str], cabling: Cabling
+    ) -> None:
         """Make machines available nodes; those that are nodes already stay as they are.
 
         :param common: fields that all nodes get; its driver_info is added to that of each BMC.
         :raises MachineError: one of them does not become available.
         """
         known = {node.name for node in self._api.nodes()}
-        fresh = [self._create(machine, common, traits) for machine in machines if machine.name not in known]
+        new = [machine for machine in machines if machine.name not in known]
+        fresh = [self._create(machine, common, traits, cabling) for machine in new]
         for verb, state in (("manage", "manageable"), ("provide", "available")):
             self._move(fresh, verb, state)
 
-    def _create(self, machine: Machine, common: Mapping[str, Any], traits: Sequence[str]) -> str:
+    def _create(self, machine: Machine, common: Mapping[str, Any], traits: Sequence[str], cabling: Cabling) -> str:
         info = {**common.get("driver_info", {}), **machine.bmc}
         node = self._api.create_node(**{**common, "name": machine.name, "driver_info": info})
-        for mac in machine.macs:
-            self._api.create_port(node_id=node.id, address=mac)
+        for number, mac in enumerate(machine.macs):
+            self._api.create_port(node_id=node.id, address=mac, **cabling.describe(machine.name, number))
         if traits:
             self._api.set_node_traits(node, list(traits))
         self._report(f"{machine.name} is node {node.id}, with {', '.join(machine.macs)}")
@@ -215,8 +235,15 @@ def common_fields(given: argparse.Namespace) -> dict[str, Any]:
         "properties": _without_none(properties),
         "owner": given.owner,
         "shard": given.shard,
+        "network_interface": given.network_interface,
     }
     return _without_none(fields)
+
+
+def cabling(given: argparse.Namespace) -> Cabling:
+    """Return to what all machines are cabled."""
+    switch = _without_none({"switch_id": given.switch_id, "switch_info": given.switch_info})
+    return Cabling(switch, given.physical_network)
 
 
 def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,7 +255,7 @@ def _enroll(nodes: Nodes, given: argparse.Namespace) -> None:
         machines = read_rack(given.rack, given.driver, given.username, given.password)
     else:
         machines = read_hardware(given.hardware, given.driver)
-    nodes.enroll(machines, common_fields(given), given.trait)
+    nodes.enroll(machines, common_fields(given), given.trait, cabling(given))
 
 
 def _deploy(nodes: Nodes, given: argparse.Namespace) -> None:
@@ -264,6 +291,8 @@ def parser() -> argparse.ArgumentParser:
     source.add_argument("--hardware", type=Path, metavar="FILE", help="one machine a line")
     enroll.add_argument("--driver", required=True)
     for name in ("username", "password", "kernel", "ramdisk", "resource-class", "owner", "shard", "arch"):
+        enroll.add_argument(f"--{name}")
+    for name in ("network-interface", "physical-network", "switch-id", "switch-info"):
         enroll.add_argument(f"--{name}")
     for name in ("cpus", "memory", "disk"):
         enroll.add_argument(f"--{name}", type=int)

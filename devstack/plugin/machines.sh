@@ -119,6 +119,11 @@ function enroll_ingot_machines {
     for trait in $IRONIC_DEFAULT_TRAITS; do arguments+=(--trait "$trait"); done
     if [[ -n "$IRONIC_SET_NODE_OWNER" ]]; then arguments+=(--owner "$IRONIC_SET_NODE_OWNER"); fi
     if [[ "$IRONIC_SHARDS" == "1" ]]; then arguments+=(--shard "$IRONIC_NODE_SHARD_NAME"); fi
+    if [[ -n "$IRONIC_NETWORK_INTERFACE" ]]; then arguments+=(--network-interface "$IRONIC_NETWORK_INTERFACE"); fi
+    if ingot_has_neutron && is_service_enabled ir-rack; then
+        arguments+=(--switch-info "$INGOT_SWITCH_INFO" --switch-id "$INGOT_SWITCH_ID")
+        if [[ -n "${PHYSICAL_NETWORK:-}" ]]; then arguments+=(--physical-network "$PHYSICAL_NETWORK"); fi
+    fi
     ingot_machines enroll "${found[@]}" "${arguments[@]}"
 }
 

@@ -43,7 +43,12 @@ function create_ingot_accounts {
     if [[ "$IRONIC_AUTH_STRATEGY" != "keystone" ]] || ! is_service_enabled key; then return; fi
     local url=$IRONIC_SERVICE_PROTOCOL://$IRONIC_HOSTPORT
     # Names of Ironic: its clients, and policies of other services, name them.
-    create_service_user ironic
+    if ingot_has_neutron; then
+        # To see physical networks, agents, and security groups of other projects.
+        create_service_user ironic admin
+    else
+        create_service_user ironic
+    fi
     get_or_create_service ironic baremetal "Bare Metal Provisioning Service"
     get_or_create_endpoint baremetal "$REGION_NAME" "$url" "$url" "$url"
 }

@@ -12,8 +12,16 @@ INGOT_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 INGOT_ALL_IN_ONE=$(trueorfalse False INGOT_ALL_IN_ONE)
 # Conductors, each a service of its own on this host.
 INGOT_CONDUCTORS=${INGOT_CONDUCTORS:-1}
-# Further dependencies that setup.cfg names, separated by commas: of the database, and of Keystone's cache of tokens.
-INGOT_EXTRAS=${INGOT_EXTRAS:-mysql,memcached}
+# ingot_has_neutron: whether the cloud has it, on this host or on another one.
+function ingot_has_neutron { is_service_enabled neutron q-svc neutron-api; }
+
+# Further dependencies that setup.cfg names, separated by commas: of the database, of Keystone's cache of tokens, and of
+# the other services that are asked.
+if ingot_has_neutron; then
+    INGOT_EXTRAS=${INGOT_EXTRAS:-mysql,memcached,neutron}
+else
+    INGOT_EXTRAS=${INGOT_EXTRAS:-mysql,memcached}
+fi
 # Dependencies that DevStack's constraints hold at a release which is too old for Ingot: the newest that fits is installed.
 INGOT_UNCONSTRAINED=${INGOT_UNCONSTRAINED:-sushy}
 
@@ -83,7 +91,11 @@ IRONIC_ENABLED_DEPLOY_INTERFACES=${IRONIC_ENABLED_DEPLOY_INTERFACES:-fake,direct
 IRONIC_ENABLED_FIRMWARE_INTERFACES=${IRONIC_ENABLED_FIRMWARE_INTERFACES:-fake,no-firmware}
 IRONIC_ENABLED_INSPECT_INTERFACES=${IRONIC_ENABLED_INSPECT_INTERFACES:-fake,agent,no-inspect}
 IRONIC_ENABLED_MANAGEMENT_INTERFACES=${IRONIC_ENABLED_MANAGEMENT_INTERFACES:-fake,ipmitool,redfish,noop}
-IRONIC_ENABLED_NETWORK_INTERFACES=${IRONIC_ENABLED_NETWORK_INTERFACES:-noop}
+if ingot_has_neutron; then
+    IRONIC_ENABLED_NETWORK_INTERFACES=${IRONIC_ENABLED_NETWORK_INTERFACES:-flat,neutron,noop}
+else
+    IRONIC_ENABLED_NETWORK_INTERFACES=${IRONIC_ENABLED_NETWORK_INTERFACES:-noop}
+fi
 IRONIC_ENABLED_POWER_INTERFACES=${IRONIC_ENABLED_POWER_INTERFACES:-fake,ipmitool,redfish}
 IRONIC_ENABLED_RAID_INTERFACES=${IRONIC_ENABLED_RAID_INTERFACES:-fake,agent,no-raid}
 IRONIC_ENABLED_RESCUE_INTERFACES=${IRONIC_ENABLED_RESCUE_INTERFACES:-fake,agent,no-rescue}
@@ -147,6 +159,33 @@ IRONIC_SHARD_1_NAME=${IRONIC_SHARD_1_NAME:-ds_shard_1}
 IRONIC_NODE_SHARD_NAME=${IRONIC_NODE_SHARD_NAME:-$IRONIC_SHARD_1_NAME}
 # Seconds for all machines together until they are available.
 INGOT_ENROLL_TIMEOUT=${INGOT_ENROLL_TIMEOUT:-600}
+
+# Networks, where Neutron is enabled
+# ----------------------------------
+
+# The network interface of the enrolled nodes. Unset: IRONIC_DEFAULT_NETWORK_INTERFACE, or what Ingot prefers, flat.
+IRONIC_NETWORK_INTERFACE=${IRONIC_NETWORK_INTERFACE:-}
+# A network that is made for the agents. Unset: machines stay on the cloud's private network.
+IRONIC_PROVISION_NETWORK_NAME=${IRONIC_PROVISION_NETWORK_NAME:-}
+# Of which type it is, flat or vlan, which VLAN, unset: any that is free; and its subnet.
+IRONIC_PROVISION_PROVIDER_NETWORK_TYPE=${IRONIC_PROVISION_PROVIDER_NETWORK_TYPE:-vlan}
+IRONIC_PROVISION_SEGMENTATION_ID=${IRONIC_PROVISION_SEGMENTATION_ID:-}
+IRONIC_PROVISION_PROVIDER_SUBNET_NAME=${IRONIC_PROVISION_PROVIDER_SUBNET_NAME:-$IRONIC_PROVISION_NETWORK_NAME-subnet}
+IRONIC_PROVISION_SUBNET_PREFIX=${IRONIC_PROVISION_SUBNET_PREFIX:-10.0.5.0/24}
+IRONIC_PROVISION_SUBNET_GATEWAY=${IRONIC_PROVISION_SUBNET_GATEWAY:-10.0.5.1}
+IRONIC_PROVISION_ALLOCATION_POOL=${IRONIC_PROVISION_ALLOCATION_POOL:-start=10.0.5.10,end=10.0.5.100}
+# The network of each purpose, by name. It must be there before the phase extra.
+INGOT_PROVISION_NET_NAME=${IRONIC_PROVISION_NETWORK_NAME:-${PRIVATE_NETWORK_NAME:-private}}
+IRONIC_CLEAN_NET_NAME=${IRONIC_CLEAN_NET_NAME:-$INGOT_PROVISION_NET_NAME}
+IRONIC_RESCUE_NET_NAME=${IRONIC_RESCUE_NET_NAME:-$IRONIC_CLEAN_NET_NAME}
+IRONIC_INSPECTION_NET_NAME=${IRONIC_INSPECTION_NET_NAME:-$IRONIC_CLEAN_NET_NAME}
+IRONIC_SERVICE_NET_NAME=${IRONIC_SERVICE_NET_NAME:-$IRONIC_CLEAN_NET_NAME}
+# Whether a flow fails when no mechanism driver binds a port. Unset: Ingot's default, True.
+IRONIC_FAIL_ON_BINDING_FAILURE=${IRONIC_FAIL_ON_BINDING_FAILURE:-}
+# To which switch the rack's machines are cabled, as a mechanism driver such as networking-generic-switch knows it: its
+# name and the MAC address of its own. A card's port there has the name of the machine and the number of the card.
+INGOT_SWITCH_INFO=${INGOT_SWITCH_INFO:-ingot-rack}
+INGOT_SWITCH_ID=${INGOT_SWITCH_ID:-02:00:00:00:00:01}
 
 # Images
 # ------

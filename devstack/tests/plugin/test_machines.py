@@ -110,6 +110,15 @@ class CommandTest(testtools.TestCase):
         self.assertEqual((4, 4096, 10, "x86_64"), tuple(fields["properties"][name] for name in
                          ("cpus", "memory_mb", "local_gb", "cpu_arch")))  # fmt: skip
 
+    def test_cards_are_cabled_to_ports_of_the_switch(self) -> None:
+        words = ["enroll", "--cloud", "x", "--rack", "http://127.0.0.1:1", "--driver", "ipmi"]
+        bare = machines.parser().parse_args(words)
+        self.assertEqual({}, machines.cabling(bare).describe("machine-0", 1))
+        words += ["--switch-info", "leaf", "--switch-id", "02:00:00:00:00:01", "--physical-network", "rack"]
+        link = {"switch_info": "leaf", "switch_id": "02:00:00:00:00:01", "port_id": "machine-0-1"}
+        expected = {"local_link_connection": link, "physical_network": "rack"}
+        self.assertEqual(expected, machines.cabling(machines.parser().parse_args(words)).describe("machine-0", 1))
+
     def test_a_cloud_that_is_unknown_is_an_error_and_no_traceback(self) -> None:
         said = io.StringIO()
         self.useFixture(fixtures.EnvironmentVariable("OS_CLIENT_CONFIG_FILE", "/nonexistent/clouds.yaml"))

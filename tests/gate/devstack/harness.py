@@ -17,7 +17,7 @@ from openstack import connection
 from ingot.rack import ports
 from tests import database, disk_images, patience
 from tests.functional import services
-from tests.gate import client, cloud, environments
+from tests.gate import client, cloud, environments, networking
 
 _HERE = pathlib.Path(__file__).parent
 _PLUGIN = environments.ROOT / "devstack"
@@ -39,16 +39,20 @@ class DevStack(fixtures.Fixture):  # type: ignore[misc]
     """A host on which DevStack runs, with a real Keystone, database and broker.
 
     :param localrc: variables that its user sets.
+    :param with_neutron: whether there is a real Neutron, too, with a fake switch.
     :ivar place: all files of the host. :ivar variables: what its shells have.
     """
 
-    def __init__(self, localrc: Mapping[str, str], machines: int = 2) -> None:
+    def __init__(self, localrc: Mapping[str, str], machines: int = 2, *, with_neutron: bool = False) -> None:
         super().__init__()
         self._localrc = localrc
         self._machines = machines
+        self._with_neutron = with_neutron
 
     def _setUp(self) -> None:
         self.keystone = self.useFixture(cloud.Keystone())
+        if self._with_neutron:
+            self.neutron = self.useFixture(networking.Neutron(self.keystone))
         self.place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.port = ports.tcp()
         self.rack_port = ports.tcp()

@@ -2,12 +2,13 @@
 
 import configparser
 import shlex
+import urllib.error
 import urllib.request
 from typing import Any
 
 import testtools
 
-from tests.gate import cloud, tempest
+from tests.gate import cloud, networking, tempest
 from tests.gate.devstack import harness
 
 _TESTS = r"admin\.test_(api_discovery|drivers|chassis|ports\.TestPorts\.test_create)"
@@ -107,25 +108,63 @@ class PhasesTest(testtools.TestCase):
     def _check_nothing_is_left(self, devstack: harness.DevStack) -> None:
         for name in ("etc/ingot", "data/ingot", "apache/ingot-api.conf"):
             self.assertFalse((devstack.place / name).exists(), name)
-        with testtools.ExpectedException(OSError):
+        with testtools.ExpectedException(urllib.error.URLError):
             urllib.request.urlopen(f"http://127.0.0.1:{devstack.port}", timeout=5)
         self.assertEqual([], list((devstack.place / "data").iterdir()))
 
 
 class AllInOneTest(testtools.TestCase):
-    """API and conductor in one process, machines with Redfish."""
+    """API and conductor in one process, machines with Redfish that Neutron moves from network to network."""
 
-    def test_it_serves_without_a_broker(self) -> None:
+    def setUp(self) -> None:
+        super().setUp()
         localrc = {
             "INGOT_ALL_IN_ONE": "True",
-            "ENABLED_SERVICES": "key,mysql",
+            "ENABLED_SERVICES": "key,mysql,q-svc",
             "IRONIC_DEPLOY_DRIVER": "redfish",
+            "IRONIC_NETWORK_INTERFACE": "neutron",
+            "IRONIC_PROVISION_NETWORK_NAME": "agents",
+            "PHYSICAL_NETWORK": networking.PHYSICAL_NETWORK,
+            "INGOT_SWITCH_INFO": networking.SWITCH,
+            "INGOT_SWITCH_ID": networking.SWITCH_MAC,
         }
-        devstack = self.useFixture(harness.DevStack(localrc, machines=1))
+        self._devstack = self.useFixture(harness.DevStack(localrc, machines=1, with_neutron=True))
+
+    def test_it_serves_without_a_broker_and_on_networks_of_neutron(self) -> None:
+        devstack = self._devstack
         devstack.stack()
         self.assertEqual({"ir-api", "ir-rack", "ir-files"}, set(devstack.processes()))
         self.assertEqual([], devstack.calls("iniset_rpc_backend"))
-        (node,) = devstack.connect().baremetal.nodes(details=True)
-        self.assertEqual(("available", "redfish"), (node.provision_state, node.driver))
+        api = devstack.connect().baremetal
+        (node,) = api.nodes(details=True)
+        self.assertEqual(("available", "redfish", "neutron"), self._kind(node))
+        self._check_networks(api)
+        self._deploy_on_a_network_of_the_user(api, node)
         devstack.unstack()
         self.assertEqual([], devstack.descendants())
+
+    def _kind(self, node: Any) -> tuple[str, str, str]:
+        return node.provision_state, node.driver, node.network_interface
+
+    def _check_networks(self, api: Any) -> None:
+        network = self._devstack.connect("devstack-admin").network
+        agents = network.find_network("agents", ignore_missing=False)
+        self.assertEqual(("vlan", networking.PHYSICAL_NETWORK),
+                         (agents.provider_network_type, agents.provider_physical_network))  # fmt: skip
+        links = sorted(port.local_link_connection["port_id"] for port in api.ports(details=True))
+        self.assertEqual(["machine-0-0", "machine-0-1"], links)
+        log = (self._devstack.place / "units" / "ir-api.log").read_text()
+        self.assertIn(agents.id, log)  # cleaned there
+        self.assertEqual([], self._devstack.neutron.list_own())
+
+    def _deploy_on_a_network_of_the_user(self, api: Any, node: Any) -> None:
+        devstack = self._devstack
+        vif = devstack.neutron.create_vif()
+        api.attach_vif_to_node(node, vif)
+        load = f"source {harness.environments.ROOT}/devstack/plugin/machines.sh\n"
+        devstack.run(f'{load}ingot_machines deploy --node machine-0 --image "file://$IRONIC_HTTP_DIR/disk.img"')
+        (link,) = devstack.neutron.port(vif)["binding:profile"]["local_link_information"]
+        self.assertEqual(networking.SWITCH, link["switch_info"])
+        devstack.run(f"{load}ingot_machines undeploy --node machine-0")
+        self.assertEqual("", devstack.neutron.port(vif)["device_id"])
+        self.assertEqual([], devstack.neutron.list_own())
