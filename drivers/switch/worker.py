@@ -119,6 +119,8 @@ def _may_repeat(exc: BaseException) -> bool:
     names = {type(one).__name__ for one in _list_causes(exc)}
     if "NetmikoAuthenticationException" in names:
         return False
+    if isinstance(exc, RefusedError):
+        return "connection failed" in str(exc)  # what the switch runs on has not reached the switch
     return bool(names & {"GenericSwitchNetmikoConnectError", "LockAcquireFailed", "OSError", "EOFError"}) or any(
         isinstance(one, OSError) for one in _list_causes(exc)
     )

@@ -1,5 +1,6 @@
-"""The network interface switch, with networking-generic-switch's fake switch: its processes and messages are real."""
+"""The network interface switch: what it orders of switches. Functional tests have the processes that do it."""
 
+import logging
 import pathlib
 from typing import Any
 from unittest import mock
@@ -7,10 +8,8 @@ from unittest import mock
 import fixtures
 
 from ingot.common import errors, states
-from ingot.db import engine, turns
 from ingot.drivers.interfaces import results
 from ingot.drivers.loading import factory
-from tests import database
 from tests.unit.drivers import fakes
 
 FIRST, SECOND, GROUP = "52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:0f"
@@ -32,7 +31,7 @@ class SwitchCase(fakes.DriverTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.log = self.useFixture(fixtures.FakeLogger(level=0))
+        self.log = self.useFixture(fixtures.FakeLogger("ingot", level=logging.INFO))
         self.describe(leaf=LEAF)
 
     def describe(self, **switches: dict[str, str]) -> None:
@@ -74,59 +73,9 @@ class SwitchCase(fakes.DriverTestCase):
     def refused(self, call: Any, *args: Any, error: type[errors.IngotError] = errors.Invalid) -> str:
         return self.assertRaises(error, call, *args).message
 
-    def done(self) -> list[str]:
-        """Return what was done with the switch, in this order, and forget it."""
-        lines = [line for line in self.log.output.splitlines() if "connected: " in line]
-        self.log = self.useFixture(fixtures.FakeLogger(level=0))
-        return [line.split(": ", 1)[1] for line in lines]
-
     def noted(self, task: fakes.MemoryTask) -> list[tuple[str, int, str]]:
         notes: Any = task.node.driver_internal_info.get(NOTES, {})
         return [(one["port_id"], one["vlan"], one["purpose"]) for one in notes.get("connections", ())]
-
-
-class WayTest(SwitchCase):
-    """Each test waits for real processes of the library, so there are few, and each walks a whole way."""
-
-    def test_a_machine_goes_from_vlan_to_vlan(self) -> None:
-        task = self.task()
-        network = task.driver.network
-        network.validate(task)
-        self.assertEqual(results.DONE, network.add_cleaning_network(task))
-        self.assertEqual(["connected: port eth1 on switch leaf, VLAN 100"], self.done())
-        self.assertEqual([("eth1", 100, "cleaning")], self.noted(task))
-        network.add_provisioning_network(task)
-        self.assertEqual(
-            [
-                "disconnected: port eth1 on switch leaf, VLAN 100",
-                "connected: port eth1 on switch leaf, VLAN 200",
-            ],
-            self.done(),
-        )
-        network.remove_cleaning_network(task)  # it has left it already
-        self.assertEqual([], self.done())
-        network.remove_provisioning_network(task)
-        self.assertEqual(["disconnected: port eth1 on switch leaf, VLAN 200"], self.done())
-        self.assertNotIn(NOTES, task.node.driver_internal_info)
-        self.assertNotIn(SECRET, self.log.output)
-
-    def test_a_switch_that_fails_is_named_with_port_and_vlan_and_what_may_be_changed_stays_noted(self) -> None:
-        self.describe(leaf={**LEAF, "ngs_fake_failure_prob": "1", "ngs_save_configuration": "false"})
-        task = self.task()
-        said = self.refused(task.driver.network.add_cleaning_network, task, error=errors.SwitchUnavailable)
-        for part in ("port eth1", "switch leaf", "VLAN 100", "Random failure!"):
-            self.assertIn(part, said)
-        self.assertNotIn(SECRET, said)
-        self.assertEqual([("eth1", 100, "cleaning")], self.noted(task))
-        self.describe(leaf=LEAF)
-        task.driver.network.remove_cleaning_network(task)
-        self.assertEqual(["disconnected: port eth1 on switch leaf, VLAN 100"], self.done())
-
-    def test_what_takes_too_long_is_cut_off(self) -> None:
-        self.describe(leaf={**LEAF, "ngs_fake_sleep_min_s": "600", "ngs_fake_sleep_max_s": "600"})
-        task = self.task(switch__timeout=1)
-        said = self.refused(task.driver.network.add_cleaning_network, task, error=errors.SwitchUnavailable)
-        self.assertIn("it took longer than 1 s", said)
 
 
 class PlannedTest(SwitchCase):
@@ -308,15 +257,3 @@ class StartTest(SwitchCase):
     def test_the_library_is_missing(self) -> None:
         with mock.patch("importlib.util.find_spec", return_value=None):
             self.assertIn("pip install 'ingot[switch]'", self.refuse())
-
-
-class TurnTest(database.TestCase):
-    def test_one_at_a_time(self) -> None:
-        other = engine.Database(self.database.conf)
-        with turns.take(self.db, "switch leaf", 0):
-            with self.assertRaises(TimeoutError), turns.take(other, "switch leaf", 0):
-                pass
-            with turns.take(other, "switch spine", 0):
-                pass
-        with turns.take(other, "switch leaf", 0):
-            pass
