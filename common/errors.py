@@ -284,7 +284,7 @@ class SwitchUnavailable(IngotError):
 
 
 class SwitchError(IngotError):
-    """A switch refuses what it is told, or is not known; the message has its own words."""
+    """A switch refuses an order, or is not known; the message has its own words."""
 
     code = 502
     template = "{what}: the switch refuses: {reason}"

@@ -127,21 +127,21 @@ def _note(task: Task, connections: Iterable[Connection], settled: bool) -> None:
     task.save()
 
 
-def move(task: Task, wanted: Sequence[Connection]) -> None:
+def move(task: Task, expected: Sequence[Connection]) -> None:
     """Have the machine on these VLANs and on no others; ports that are there already are set again.
 
     :raises IngotError: a switch does not answer, or refuses. What may have changed stays noted.
     """
     before = list_noted(task)
-    todo = list(_list_orders(before, wanted))
+    todo = list(_list_orders(before, expected))
     if not todo:
         return
-    _note(task, dict.fromkeys([*before, *wanted]), settled=False)  # before there is a change
+    _note(task, dict.fromkeys([*before, *expected]), settled=False)  # before there is a change
     orders.carry_out(task, todo)
-    _note(task, wanted, settled=True)
+    _note(task, expected, settled=True)
 
 
-def _list_orders(before: Sequence[Connection], wanted: Sequence[Connection]) -> Iterator[Order]:
+def _list_orders(before: Sequence[Connection], expected: Sequence[Connection]) -> Iterator[Order]:
     """Yield what is to be done: a port has one VLAN, so that it leaves the old ones first."""
-    yield from (Order(one, plugs=False) for one in before if one not in wanted)
-    yield from (Order(one, plugs=True) for one in wanted)
+    yield from (Order(one, plugs=False) for one in before if one not in expected)
+    yield from (Order(one, plugs=True) for one in expected)

@@ -51,9 +51,9 @@ def main() -> int:
             _carry_out(device, order)
             _say({"done": done})
             done += 1
-    except Exception as exc:  # noqa: BLE001 - whatever it is, the conductor is told
+    except Exception as exc:  # noqa: BLE001 - whatever it is, the conductor learns it
         failed = _mask(_explain(exc), job["settings"])
-        _say({"order": done, "failed": failed, "may_repeat": _may_repeat(exc)})
+        _say({"order": done, "failed": failed, "may_repeat": _is_repeatable(exc)})
         return 1
     return 0
 
@@ -114,7 +114,7 @@ def _explain(exc: BaseException) -> str:
     return " ".join(text.split())[:1000]
 
 
-def _may_repeat(exc: BaseException) -> bool:
+def _is_repeatable(exc: BaseException) -> bool:
     """Return whether it was the connection that failed, not the order."""
     names = {type(one).__name__ for one in _list_causes(exc)}
     if "NetmikoAuthenticationException" in names:

@@ -90,16 +90,18 @@ class PlannedTest(SwitchCase):
     def take(self, _task: Any, switch: Any, orders: Any) -> None:
         self.orders += [f"{'+' if one.plugs else '-'}{one.connection}" for one in orders]
 
-    def told(self) -> list[str]:
-        told, self.orders = self.orders, []
-        return told
+    def list_orders(self) -> list[str]:
+        found, self.orders = self.orders, []
+        return found
 
     def test_purposes_without_a_vlan_of_their_own_have_that_of_cleaning(self) -> None:
         task = self.task(driver_info={"servicing_vlan": "150"})
         task.driver.network.add_rescuing_network(task)
-        self.assertEqual(["+port eth1 on switch leaf, VLAN 100"], self.told())
+        self.assertEqual(["+port eth1 on switch leaf, VLAN 100"], self.list_orders())
         task.driver.network.add_servicing_network(task)
-        self.assertEqual(["-port eth1 on switch leaf, VLAN 100", "+port eth1 on switch leaf, VLAN 150"], self.told())
+        self.assertEqual(
+            ["-port eth1 on switch leaf, VLAN 100", "+port eth1 on switch leaf, VLAN 150"], self.list_orders()
+        )
 
     def test_vlans_that_no_switch_has_are_refused(self) -> None:
         for wrong in ("0", "4095", "web", True, "-1"):
@@ -128,7 +130,7 @@ class PlannedTest(SwitchCase):
         task = self.task()
         self.assertIn("ngs_allowed_vlans", self.refused(task.driver.network.add_provisioning_network, task))
         task.driver.network.add_cleaning_network(task)
-        self.assertEqual(["+port eth1 on switch leaf, VLAN 100"], self.told())
+        self.assertEqual(["+port eth1 on switch leaf, VLAN 100"], self.list_orders())
         task.ports[0].local_link_connection = {**LINK, "port_id": "eth9"}
         self.assertIn("ngs_allowed_ports", self.refused(task.driver.network.validate, task))
 
@@ -137,7 +139,7 @@ class PlannedTest(SwitchCase):
         for port in task.ports:
             port.local_link_connection = {}
         self.assertEqual(results.DONE, task.driver.network.add_inspection_network(task))
-        self.assertEqual([], self.told())
+        self.assertEqual([], self.list_orders())
 
     def test_vifs_are_networks_that_the_operator_lets_users_have(self) -> None:
         task = self.task(provision_state=states.AVAILABLE)
@@ -150,19 +152,19 @@ class PlannedTest(SwitchCase):
         self.assertIn("attached already", self.refused(network.attach_vif, task, {"id": "web"}, error=errors.Conflict))
         network.attach_vif(task, {"id": "vlan-405"})
         self.assertIn("it has VIF web", self.refused(network.attach_vif, task, {"id": "vlan-406"}))
-        self.assertEqual([], self.told())
+        self.assertEqual([], self.list_orders())
         self.assertEqual([{"id": "web"}, {"id": "vlan-405"}], network.list_vifs(task))
         network.configure_tenant_networks(task)
         expected = ["+port eth1 on switch leaf, VLAN 300", "+port eth2 on switch leaf, VLAN 405"]
-        self.assertEqual(expected, self.told())
+        self.assertEqual(expected, self.list_orders())
         task.node.provision_state = states.ACTIVE
         network.detach_vif(task, "web")
-        self.assertEqual("-port eth1 on switch leaf, VLAN 300", self.told()[0])
+        self.assertEqual("-port eth1 on switch leaf, VLAN 300", self.list_orders()[0])
         self.assertIn("not attached", self.refused(network.detach_vif, task, "web"))
         network.attach_vif(task, {"id": "vlan-406", "port_uuid": task.ports[0].uuid})
-        self.assertIn("+port eth1 on switch leaf, VLAN 406", self.told())
+        self.assertIn("+port eth1 on switch leaf, VLAN 406", self.list_orders())
         network.unconfigure_tenant_networks(task)
-        self.assertEqual(2, len(self.told()))
+        self.assertEqual(2, len(self.list_orders()))
         self.assertEqual(2, len(network.list_vifs(task)))
 
     def test_a_bond_of_the_switch_is_connected_as_one(self) -> None:
@@ -172,7 +174,7 @@ class PlannedTest(SwitchCase):
             port.portgroup_id, port.local_link_connection = 1, {**LINK, "port_id": "bond7"}
         task.driver.network.attach_vif(task, {"id": "web"})
         task.driver.network.configure_tenant_networks(task)
-        self.assertEqual(["+bond bond7 on switch leaf, VLAN 300"], self.told())
+        self.assertEqual(["+bond bond7 on switch leaf, VLAN 300"], self.list_orders())
 
     def test_without_vifs_instances_have_a_vlan_or_none(self) -> None:
         task = self.task()
@@ -180,7 +182,7 @@ class PlannedTest(SwitchCase):
         task.node.driver_info = {"tenant_vlan": 500}
         task.driver.network.configure_tenant_networks(task)
         expected = ["+port eth1 on switch leaf, VLAN 500", "+port eth2 on switch leaf, VLAN 500"]
-        self.assertEqual(expected, self.told())
+        self.assertEqual(expected, self.list_orders())
 
     def test_what_a_dead_conductor_may_have_changed_is_undone(self) -> None:
         task = self.task()
@@ -189,7 +191,9 @@ class PlannedTest(SwitchCase):
         self.assertEqual([("eth1", 100, "cleaning")], self.noted(task))
         task.conf.set_override("cleaning_vlan", 101, group="switch")
         task.driver.network.add_cleaning_network(task)
-        self.assertEqual(["-port eth1 on switch leaf, VLAN 100", "+port eth1 on switch leaf, VLAN 101"], self.told())
+        self.assertEqual(
+            ["-port eth1 on switch leaf, VLAN 100", "+port eth1 on switch leaf, VLAN 101"], self.list_orders()
+        )
 
     def test_a_switch_that_is_gone_from_the_file_is_named(self) -> None:
         task = self.task()
@@ -213,12 +217,12 @@ class SweepTest(PlannedTest):
     def test_a_node_at_rest_leaves_the_vlan_of_the_operator(self) -> None:
         task = self.task(provision_state=states.CLEANING)
         task.driver.network.add_cleaning_network(task)
-        self.told()
+        self.list_orders()
         self.sweep(task)
-        self.assertEqual([], self.told())
+        self.assertEqual([], self.list_orders())
         task.node.provision_state = states.MANAGEABLE
         self.sweep(task)
-        self.assertEqual(["-port eth1 on switch leaf, VLAN 100"], self.told())
+        self.assertEqual(["-port eth1 on switch leaf, VLAN 100"], self.list_orders())
 
     def test_a_node_with_a_user_has_its_networks_again(self) -> None:
         task = self.task(provision_state=states.ACTIVE, driver_info={"tenant_vlan": 500})
@@ -226,13 +230,13 @@ class SweepTest(PlannedTest):
             self.assertRaises(KeyboardInterrupt, task.driver.network.attach_vif, task, {"id": "web"})
         self.sweep(task)
         expected = ["+port eth1 on switch leaf, VLAN 500", "+port eth2 on switch leaf, VLAN 500"]
-        self.assertEqual(["-port eth1 on switch leaf, VLAN 300", *expected], self.told())
+        self.assertEqual(["-port eth1 on switch leaf, VLAN 300", *expected], self.list_orders())
         self.sweep(task)
-        self.assertEqual([], self.told())
+        self.assertEqual([], self.list_orders())
 
 
 class StartTest(SwitchCase):
-    """What a conductor is told when it starts."""
+    """What a conductor says when it starts."""
 
     def refuse(self, **options: Any) -> str:
         conf = self.configuration(**options)
