@@ -78,7 +78,7 @@ class SwitchCase(fakes.DriverTestCase):
         return [(one["port_id"], one["vlan"], one["purpose"]) for one in notes.get("connections", ())]
 
 
-class PlannedTest(SwitchCase):
+class PlannedCase(SwitchCase):
     """What is ordered of switches; the process that does it is left out."""
 
     def setUp(self) -> None:
@@ -93,6 +93,10 @@ class PlannedTest(SwitchCase):
     def list_orders(self) -> list[str]:
         found, self.orders = self.orders, []
         return found
+
+
+class PlannedTest(PlannedCase):
+    """VLANs, ports and VIFs."""
 
     def test_purposes_without_a_vlan_of_their_own_have_that_of_cleaning(self) -> None:
         task = self.task(driver_info={"servicing_vlan": "150"})
@@ -204,7 +208,7 @@ class PlannedTest(SwitchCase):
         self.assertIn("there are: spine", said)
 
 
-class SweepTest(PlannedTest):
+class SweepTest(PlannedCase):
     """Nodes at rest whose change was cut off."""
 
     def sweep(self, task: fakes.MemoryTask) -> None:
