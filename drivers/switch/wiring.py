@@ -5,11 +5,12 @@ done again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from oslo_log import log
 
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.db import models
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
@@ -113,9 +114,8 @@ def is_settled(task: Task) -> bool:
     return bool(_read_notes(task).get("settled", True))
 
 
-def _read_notes(task: Task) -> dict[str, Any]:
-    notes: dict[str, Any] = task.node.driver_internal_info.get(_NOTED) or {}  # type: ignore[assignment]
-    return notes
+def _read_notes(task: Task) -> Json:
+    return task.node.driver_internal_info.get(_NOTED) or {}
 
 
 def _note(task: Task, connections: Iterable[Connection], settled: bool) -> None:
