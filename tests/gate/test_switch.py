@@ -1,8 +1,5 @@
-"""Machines go from VLAN to VLAN of a real Open vSwitch, without Neutron; whatever dies or is away on the way."""
+"""Machines go from VLAN to VLAN of a real Open vSwitch, without Neutron."""
 
-import signal
-import threading
-import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -112,46 +109,3 @@ class WayTest(SwitchTest):
         found = self.bench.user.get(f"/v1/nodes/{uuid}/validate")["network"]
         self.assertFalse(found["result"])
         self.assertIn("Known are: leaf", found["reason"])
-
-
-class FaultTest(SwitchTest):
-    def test_a_switch_that_is_away_for_a_while(self) -> None:
-        uuid = self.enroll()
-        self.bench.user.provision(uuid, "manage")
-        self.bench.reach(uuid, "manageable")
-        self.switch.stop_server()
-        self.bench.user.provision(uuid, "provide")
-        waits = "the explanation says that a switch is waited for"
-        path = f"/ingot/v1/nodes/{uuid}/explanation"
-        self.bench.eventually(lambda: "switch" in self.bench.user.request("GET", path).text.lower(), waits)
-        self.switch.start_server()
-        self.bench.reach(uuid, "available")
-        self.assertIsNone(self.switch.tag(PORT))
-
-    def kill_at(self, count: int) -> threading.Thread:
-        """Kill the conductor as soon as the switch has got a number of commands more, and start it again."""
-        first = len(self.commands())
-
-        def watch() -> None:
-            until = time.monotonic() + 600
-            while len(self.commands()) < first + count and time.monotonic() < until:
-                time.sleep(0.01)
-            self.bench.process.stop(signal.SIGKILL)
-            self.bench.process.start()
-
-        thread = threading.Thread(target=watch)
-        thread.start()
-        return thread
-
-    def commands(self) -> list[str]:
-        return self.switch.log.read_text().splitlines() if self.switch.log.exists() else []
-
-    def test_a_conductor_that_is_killed_while_it_changes_the_switch(self) -> None:
-        for count in (1, 4):
-            with self.subTest(count=count):
-                uuid = self.enroll()
-                thread = self.kill_at(count)
-                self.bench.make_available(uuid)
-                thread.join()
-                self.bench.eventually(lambda: self.switch.tag(PORT) is None, "the port is on no VLAN")
-                self.delete(uuid)
