@@ -276,6 +276,20 @@ class NetworkError(IngotError):
     template = "{what}: Neutron refuses: {reason}"
 
 
+class SwitchUnavailable(IngotError):
+    """A switch does not answer, or not in time; as with :class:`ImageServiceUnavailable`, a step is tried again."""
+
+    code = 503
+    template = "{what}: the switch cannot be reached: {reason}. Try again when it answers."
+
+
+class SwitchError(IngotError):
+    """A switch refuses an order, or is not known; the message has its own words."""
+
+    code = 502
+    template = "{what}: the switch refuses: {reason}"
+
+
 # Inside the conductor
 
 

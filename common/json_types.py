@@ -173,6 +173,7 @@ class InternalInfo(TypedDict, total=False):
     redfish_boot_device: Json  # drivers/redfish/boot_device: the one that lasts, where the BMC does not keep it
     raid_root_device: Json  # drivers/interfaces/raid: the hint that properties have from the root volume
     neutron_networks: list[str]  # drivers/neutron/purpose_ports: purposes for which there may be ports in Neutron
+    switch_ports: Json  # drivers/switch/wiring: ports of switches that may be on a VLAN
     fake_bios_settings: dict[str, str | None]  # drivers/generic/fake, like all that follow
     fake_boot_device: Json
     fake_firmware: list[Json]

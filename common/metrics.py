@@ -367,6 +367,13 @@ NETWORK_REQUESTS = counter(
     Part.CONDUCTOR, "ingot_network_service_requests_total", "What Neutron was asked for, by outcome.", "outcome"
 )
 
+SWITCH_CHANGES = counter(
+    Part.CONDUCTOR,
+    "ingot_switch_changes_total",
+    "Ports of switches that were put on a VLAN or taken off one, by outcome.",
+    "outcome",
+)
+
 # The database
 
 DB_SECONDS = histogram(

@@ -31,6 +31,7 @@ class Wait(enum.StrEnum):
     IMAGE_SERVICE = "image service"
     INSPECTION_SERVICE = "inspection service"
     NETWORK_SERVICE = "network service"
+    SWITCH = "switch"
     CHILDREN = "children"
     TIME = "time"
 
@@ -203,6 +204,15 @@ TEXTS: Mapping[str, Text] = {
         _ANSWER_ENDS,
         "See whether Neutron and Keystone answer the conductor.",
         ("Neutron or Keystone is away, or [neutron] has a wrong address or wrong credentials",),
+    ),
+    Wait.SWITCH: Text(
+        "A switch that did not answer in time: the step is tried again in some seconds",
+        _ANSWER_ENDS,
+        "See whether the conductor can log in to the switch, and how long that takes.",
+        (
+            "the switch is away, or its section [genericswitch:NAME] has a wrong address",
+            "others change the switch all the time: [switch] turn_timeout",
+        ),
     ),
     Wait.INSPECTION_SERVICE: Text(
         "The inspection service, which is asked again and again whether it is done",

@@ -22,6 +22,8 @@ LOGS=$GATE/logs
 FUNCTIONAL_PACKAGES=(
     tgt qemu-utils qemu-block-extra openssh-server iproute2 cpio dnsmasq-base kea-dhcp4-server isc-dhcp-server
 )
+# A switch, and how one logs in to it.
+SWITCH_PACKAGES=(openvswitch-switch openssh-server)
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
@@ -81,6 +83,8 @@ STEPS=(
     "faults         | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "monitoring     | tests | 2 | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
     "neutron        | tests | 1 | 15 | stestr --test-path ./tests/gate run --serial test_neutron"
+    # A real Open vSwitch, without Neutron.
+    "switch         | tests | 1 | 10 | with_root stestr --test-path ./tests/gate run --serial test_switch"
     "keystone       | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
 )
 
@@ -271,6 +275,9 @@ if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|moving|clients|upgrad
 fi
 if [ -z "$only" ] || [[ ,$only, == *,functional,* ]]; then
     install_packages "${FUNCTIONAL_PACKAGES[@]}"
+fi
+if [ -z "$only" ] || [[ ,$only, == *,switch,* ]]; then
+    install_packages "${SWITCH_PACKAGES[@]}"
 fi
 if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
     install_packages "${CLIENT_PACKAGES[@]}"

@@ -1,5 +1,6 @@
 """A task in memory, with real configuration and the real factory: what interfaces are tested with."""
 
+import contextlib
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -96,6 +97,10 @@ class MemoryTask:
 
     def confirm_lock(self) -> None:
         """Assume that no other task has the node."""
+
+    def alone(self, what: str, patience: float) -> contextlib.AbstractContextManager[None]:
+        """Assume that no other task does it."""
+        return contextlib.nullcontext()
 
     def keep_port_notes(self, key: str, notes: Mapping[str, str]) -> None:
         places: list[models.Port | models.Portgroup] = [*self.ports, *self.portgroups]

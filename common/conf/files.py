@@ -47,6 +47,9 @@ _LIBRARIES = (
 )
 """Whose options Ingot's processes have. They are loaded in this order, and only if an option is not found before."""
 
+_OF_SWITCHES = ("genericswitch:", "ngs")
+"""What begins the names of groups that describe switches; the library that speaks to these reads them."""
+
 _LOGINS = (*SERVICES, "keystone_authtoken")
 """Groups whose options depend on auth_type."""
 
@@ -288,6 +291,8 @@ def judge(settings: Sequence[Setting], catalog: Catalog) -> list[Finding]:
     """Return what becomes of the options that are not used as they stand; those of one reason together."""
     merged: dict[tuple[Verdict, str, str], dict[str, Setting]] = {}
     for setting in settings:
+        if setting.group.startswith(_OF_SWITCHES):
+            continue
         listed = ironic.find(setting.group, setting.name, setting.value) if setting.group in ironic.GROUPS else None
         declared = None if listed else catalog.find(setting)
         if declared is None:

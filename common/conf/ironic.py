@@ -50,8 +50,8 @@ _CONSOLE = "Ingot starts no program for consoles: ipmitool-sol serves them as we
 _SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
 _SWIFT += "database."
 _NO_SWITCHES = (
-    "Ingot connects machines by Neutron (network interfaces flat and neutron) or not at all (noop): nothing is done "
-    "with switches of a site without Neutron, nor with traits of networks."
+    "Ingot has no service for networks: it connects machines by Neutron (network interfaces flat and neutron), by "
+    "switches that [genericswitch:NAME] describes (switch), or not at all (noop). It knows no traits of networks."
 )
 _NO_VOLUMES = "Ingot does not ask Cinder: give a node's volume targets their addresses (storage interface external)."
 _NO_NOVA = "Ingot does not notify Nova of power states: Nova reads them itself, some minutes later."

@@ -30,6 +30,7 @@ from ingot.common.conf import (
     oci,
     redfish,
     secrets,
+    switch,
     tracing,
 )
 from ingot.common.conf import files as config_files
@@ -77,6 +78,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "secrets": secrets.SECRETS,
     "healthcheck": healthcheck.HEALTHCHECK,
     "sensor_data": notifications.SENSOR_DATA,
+    "switch": switch.SWITCH,
     "tracing": tracing.TRACING,
 }
 """All but those of services, which are registered if they are used: :func:`use_service`."""

@@ -18,7 +18,7 @@ from oslo_log import log
 from ingot.common import clock, context, errors, metrics
 from ingot.common.json_types import Json
 from ingot.common.steps import PlannedStep
-from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, outbox, ports, volumes
+from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, outbox, ports, turns, volumes
 from ingot.db.engine import Database
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
 from ingot.drivers.interfaces.consoles import Consoles
@@ -255,6 +255,9 @@ class Task:
         places: list[models.Port | models.Portgroup] = [*self.ports, *self.portgroups]
         for one in places:
             one.internal_info = ports.change_note(one.internal_info, key, notes.get(one.uuid))
+
+    def alone(self, what: str, patience: float) -> contextlib.AbstractContextManager[None]:
+        return turns.take(self.db, what, patience)
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         self.add_extra_write(facts.BIOS.build_write(self.node.id, read))

@@ -10,6 +10,7 @@ from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.neutron import network
 from ingot.drivers.pxe import ipxe, loaders
+from ingot.drivers.switch import network as switch_network
 
 
 class ExternalStorage(StorageInterface):
@@ -47,7 +48,12 @@ class GenericHardwareType(AbstractHardwareType):
         bootc.BootcDeploy,
     )
     supported_inspect_interfaces: Supported = (inspect.AgentInspect, inspector.InspectorInspect, noop.NoInspect)
-    supported_network_interfaces: Supported = (network.FlatNetwork, network.NeutronNetwork, noop.NoopNetwork)
+    supported_network_interfaces: Supported = (
+        network.FlatNetwork,
+        network.NeutronNetwork,
+        switch_network.SwitchNetwork,
+        noop.NoopNetwork,
+    )
     # Not every ramdisk can do these: where no default is configured, they are chosen by node.
     supported_raid_interfaces: Supported = (noop.NoRAID, raid.AgentRAID)
     supported_rescue_interfaces: Supported = (noop.NoRescue, rescue.AgentRescue)

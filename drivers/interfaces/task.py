@@ -1,5 +1,6 @@
 """What an interface's method is given: the task, seen from the driver's side. The conductor implements it."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -122,6 +123,14 @@ class Task(Protocol):
 
         :param notes: the values by uuid; the other ports and portgroups lose the note.
         :raises LockLost: the lock was taken over; nothing was written.
+        """
+
+    def alone(self, what: str, patience: float) -> contextlib.AbstractContextManager[None]:
+        """Wait until no other task of any conductor does the same thing: ``with task.alone("switch leaf", 60): ...``.
+
+        :param what: is done alone, beside the node, which the lock already keeps to this task.
+        :param patience: seconds for which others are waited for.
+        :raises TimeoutError: others did it all the time.
         """
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:

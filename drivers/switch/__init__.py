@@ -1,0 +1,1 @@
+"""The network interface ``switch``: it moves ports of switches between VLANs, without Neutron."""

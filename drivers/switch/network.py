@@ -1,0 +1,149 @@
+"""The network interface ``switch``: each purpose has a VLAN, between which ports of switches are moved."""
+
+from collections.abc import Iterable, Mapping
+
+from oslo_log import log
+
+from ingot.common import errors, networks, states
+from ingot.common.json_types import Json
+from ingot.db import models
+from ingot.drivers.interfaces import base, results
+from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.periodic import Fleet, periodic
+from ingot.drivers.interfaces.results import Answer
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.switch import settings, vifs, vlans, wiring
+
+LOG = log.getLogger(__name__)
+
+_PROVISIONING, _CLEANING, _RESCUING, _INSPECTION, _SERVICING = networks.PURPOSES
+_REQUIRED = (_CLEANING, _PROVISIONING)
+_UNKNOWN_YET = frozenset((states.ENROLL, states.VERIFYING))
+"""States in which nothing may be known of a node's cables."""
+
+_AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE))
+"""States in which a machine is on no VLAN of the operator's, unless an agent is left running for fast track."""
+
+
+class SwitchNetwork(NetworkInterface):
+    """The network interface ``switch``."""
+
+    def check_enabled(self, enabled: Mapping[str, BaseInterface]) -> None:
+        settings.check(self.conf, f"network interface {self.name}")
+        vlans.check(self.conf)
+
+    def get_properties(self) -> dict[str, str]:
+        purposes = (*networks.PURPOSES, networks.TENANT)
+        return {f"{one}_vlan": f"VLAN for {one}. Optional, default [switch] {one}_vlan." for one in purposes}
+
+    def validate(self, task: Task) -> None:
+        for purpose in _REQUIRED:
+            vlans.read(task, purpose)
+        for purpose in (*networks.PURPOSES, networks.TENANT):
+            vlans.find(task, purpose)
+        for ident in vifs.list_attached(task):
+            vlans.read_vif(task.conf, ident)
+        if task.node.provision_state in _UNKNOWN_YET:
+            return
+        lacks = {port.uuid: wiring.find_lack(task, port) for port in wiring.list_booting(task)}
+        if wrong := [f"port {uuid}: {lack}" for uuid, lack in lacks.items() if lack]:
+            raise errors.Invalid(f"Node {task.node.uuid} has ports that cannot be connected: {'; '.join(wrong)}.")
+
+    def _enter(self, task: Task, purpose: str) -> Answer:
+        wiring.move(task, wiring.plan_purpose(task, purpose))
+        LOG.info("Node %s: on the VLAN for %s", task.node.uuid, purpose)
+        return results.DONE
+
+    def _leave(self, task: Task, purpose: str) -> None:
+        noted = wiring.list_noted(task)
+        left = [one for one in noted if one.purpose != purpose]
+        if left != noted:
+            wiring.move(task, left)
+
+    def add_provisioning_network(self, task: Task) -> Answer:
+        return self._enter(task, _PROVISIONING)
+
+    def remove_provisioning_network(self, task: Task) -> None:
+        self._leave(task, _PROVISIONING)
+
+    def add_cleaning_network(self, task: Task) -> Answer:
+        return self._enter(task, _CLEANING)
+
+    def remove_cleaning_network(self, task: Task) -> None:
+        self._leave(task, _CLEANING)
+
+    def add_rescuing_network(self, task: Task) -> Answer:
+        return self._enter(task, _RESCUING)
+
+    def remove_rescuing_network(self, task: Task) -> None:
+        self._leave(task, _RESCUING)
+
+    def add_servicing_network(self, task: Task) -> Answer:
+        return self._enter(task, _SERVICING)
+
+    def remove_servicing_network(self, task: Task) -> None:
+        self._leave(task, _SERVICING)
+
+    def add_inspection_network(self, task: Task) -> Answer:
+        """Connect the machine for its inspection; while nothing is known of its cables, it stays where it is."""
+        if not any(port.local_link_connection for port in task.ports):
+            LOG.info(
+                "Node %s: inspected on the VLAN on which its switch has it: its cables are not known", task.node.uuid
+            )
+            return results.DONE
+        return self._enter(task, _INSPECTION)
+
+    def remove_inspection_network(self, task: Task) -> None:
+        self._leave(task, _INSPECTION)
+
+    def configure_tenant_networks(self, task: Task) -> Answer:
+        wiring.move(task, vifs.plan(task, vifs.list_attached(task)))
+        LOG.info("Node %s: on the networks of its user", task.node.uuid)
+        return results.DONE
+
+    def unconfigure_tenant_networks(self, task: Task) -> None:
+        self._leave(task, networks.TENANT)
+
+    def list_vifs(self, task: Task) -> list[Json]:
+        return [{"id": ident} for ident in vifs.list_attached(task)]
+
+    def attach_vif(self, task: Task, vif: Json) -> None:
+        vifs.attach(task, vif, connects=task.node.provision_state == states.ACTIVE)
+
+    def detach_vif(self, task: Task, vif_id: str) -> None:
+        vifs.detach(task, vif_id)
+
+    @base.service_step(priority=0, requires_ramdisk=False, idempotent=True)
+    def reattach_networking(self, task: Task) -> Answer:
+        """Set the VLANs of the user anew, without a reboot of the machine."""
+        return self.configure_tenant_networks(task)
+
+    # Changes that were cut off
+
+    @periodic(spacing=base.from_option("switch", "sweep_interval"))
+    def sweep_ports(self, fleet: Fleet) -> None:
+        """Have nodes at rest on the VLANs that their state asks for, where a change was cut off."""
+        for node in _list_at_rest(fleet.nodes(), fleet.conf.deploy.fast_track):
+            with fleet.acquire_shared(node) as task:
+                is_left = _is_left(task)
+            if is_left:
+                fleet.change(node, "ending a change of its switch ports", self._settle)
+
+    def _settle(self, task: Task) -> None:
+        if not _list_at_rest([task.node], task.conf.deploy.fast_track) or not _is_left(task):
+            return
+        LOG.warning("Node %s: a change of its switch ports was cut off; it is done again", task.node.uuid)
+        has_user = task.node.provision_state == states.ACTIVE
+        wiring.move(task, vifs.plan(task, vifs.list_attached(task)) if has_user else [])
+
+
+def _is_left(task: Task) -> bool:
+    expected = {networks.TENANT} if task.node.provision_state == states.ACTIVE else set()
+    return not wiring.is_settled(task) or any(one.purpose not in expected for one in wiring.list_noted(task))
+
+
+def _list_at_rest(nodes: Iterable[models.Node], fast_track: bool) -> list[models.Node]:
+    """Return the nodes at rest; with fast track only those of users, as an agent may be left running on others."""
+    rest = {states.ACTIVE} if fast_track else _AT_REST
+    return [node for node in nodes if node.provision_state in rest]

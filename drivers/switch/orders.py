@@ -1,0 +1,112 @@
+"""What is ordered of switches: each in a process of its own, one at a time for each switch, and all of it in time."""
+
+import contextlib
+import pathlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from oslo_log import log
+
+from ingot.common import errors, metrics
+from ingot.drivers.interfaces import children
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.switch import settings
+from ingot.drivers.switch.settings import Switch
+
+LOG = log.getLogger(__name__)
+
+_WORKER = "ingot.drivers.switch.worker"
+_PAUSE = 0.1
+_DONE, _REFUSED, _FAILED = map(metrics.SWITCH_CHANGES.labels, ("done", "refused", "failed"))
+
+
+class Connection(NamedTuple):
+    """A port of a switch on a VLAN, as it stands in a node's notes.
+
+    :param is_bond: it is a bond of the switch, not a port.
+    :param port: uuid of the node's port or portgroup. :param purpose: what for.
+    """
+
+    switch: str
+    port_id: str
+    vlan: int
+    is_bond: bool
+    port: str
+    purpose: str
+
+    def __str__(self) -> str:
+        return f"{'bond' if self.is_bond else 'port'} {self.port_id} on switch {self.switch}, VLAN {self.vlan}"
+
+
+class Order(NamedTuple):
+    """:param plugs: whether the port is put on the VLAN, or taken off it."""
+
+    connection: Connection
+    plugs: bool
+
+
+def carry_out(task: Task, orders: Sequence[Order]) -> None:
+    """Do what is ordered, switch by switch, in this order.
+
+    :raises SwitchUnavailable: a switch does not answer in time, or others change it all the time.
+    :raises SwitchError: it refuses, or is not known.
+    """
+    switches = settings.read(task.conf)
+    for name in dict.fromkeys(order.connection.switch for order in orders):
+        ours = [order for order in orders if order.connection.switch == name]
+        switch = switches.get(name)
+        if switch is None:
+            reason = f"no section [genericswitch:{name}] describes it; there are: {settings.describe(switches)}"
+            raise errors.SwitchError(what=f"The change of {ours[0].connection}", reason=reason)
+        with _wait_for_turn(task, ours[0].connection):
+            task.confirm_lock()
+            _change(task, switch, ours)
+
+
+@contextlib.contextmanager
+def _wait_for_turn(task: Task, connection: Connection) -> Iterator[None]:
+    patience = task.conf.switch.turn_timeout
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(task.alone(f"switch {connection.switch}", patience))
+        except TimeoutError as exc:
+            reason = f"others have been changing the switch for {patience} s ([switch] turn_timeout)"
+            raise errors.SwitchUnavailable(what=f"The change of {connection}", reason=reason) from exc
+        yield
+
+
+def _change(task: Task, switch: Switch, orders: Sequence[Order]) -> None:
+    conf, limits = task.conf, children.Limits(task.conf.switch.timeout, task.conf.switch.memory_limit)
+    job = {
+        "name": switch.name,
+        "settings": dict(switch.settings),
+        "config_files": settings.list_files(conf),
+        "orders": [{"plugs": order.plugs, **order.connection._asdict()} for order in orders],
+    }
+    child = children.Child(_WORKER, pathlib.Path(conf.switch.work_path, conf.host), job, limits)
+    try:
+        while (code := child.poll()) is None:
+            time.sleep(_PAUSE)
+        said = child.said()
+        done = sum("done" in line for line in said)
+        for order in orders[:done]:
+            _DONE.inc()
+            LOG.info(
+                "Node %s: %s: %s", task.node.uuid, "connected" if order.plugs else "disconnected", order.connection
+            )
+        if done < len(orders):
+            raise _build_error(orders[done], child.explain_failure(code), _find_verdict(said))
+    finally:
+        child.close()
+
+
+def _find_verdict(said: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether an order may be repeated; it may, where its process has not said so."""
+    return next((bool(line["may_repeat"]) for line in said if "may_repeat" in line), True)
+
+
+def _build_error(order: Order, reason: str, may_repeat: bool) -> errors.IngotError:
+    (_FAILED if may_repeat else _REFUSED).inc()
+    what = f"{'Connecting' if order.plugs else 'Disconnecting'} {order.connection}"
+    return (errors.SwitchUnavailable if may_repeat else errors.SwitchError)(what=what, reason=reason)

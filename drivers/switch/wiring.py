@@ -1,0 +1,147 @@
+"""To which ports of switches a node's ports are cabled, and on which VLANs these are.
+
+What may be on a VLAN is noted in the node before a switch is changed: whatever dies in between, it is found there, and
+done again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.common.json_types import Json
+from ingot.db import models
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.switch import orders, settings, vlans
+from ingot.drivers.switch.orders import Connection, Order
+
+LOG = log.getLogger(__name__)
+
+PortLike = models.Port | models.Portgroup
+
+_NOTED: Final = "switch_ports"
+"""Key of ``driver_internal_info``: what may be on a VLAN, and whether the last change has come to its end."""
+
+_LACP = ("802.3ad", "4")
+"""Modes of portgroups whose ports a switch has as one bond."""
+
+
+# What is cabled to what
+
+
+def list_members(task: Task, group: models.Portgroup) -> list[models.Port]:
+    """Return the ports of a portgroup."""
+    return [port for port in task.ports if port.portgroup_id == group.id]
+
+
+def find_lack(task: Task, port: models.Port, vlan: int | None = None) -> str | None:
+    """Return why a port of the node cannot be connected; None: it can.
+
+    :param vlan: on which it is to be.
+    """
+    link, switches = port.local_link_connection, settings.read(task.conf)
+    if port.is_smartnic:
+        return "it is of a smart NIC, which no switch is in front of"
+    if not link:
+        return "its local_link_connection is empty, which says what it is cabled to"
+    if not link.get("port_id"):
+        return "its local_link_connection has no port_id"
+    switch = settings.find(switches, link)
+    if switch is None:
+        given = " and ".join(f"{key} {link[key]}" for key in ("switch_id", "switch_info") if link.get(key)) or "nothing"
+        return (
+            f"no switch has what its local_link_connection says: {given}. Known are: {settings.describe(switches)}; "
+            "switch_id is an ngs_mac_address, switch_info the name of a section"
+        )
+    return switch.find_objection(str(link["port_id"]), vlan)
+
+
+def connect(task: Task, one: PortLike, vlan: int, purpose: str) -> list[Connection]:
+    """Return what connects a port or portgroup to a VLAN; none of a portgroup whose ports lack something."""
+    is_group = isinstance(one, models.Portgroup)
+    members = list_members(task, one) if isinstance(one, models.Portgroup) else [one]
+    is_bond = isinstance(one, models.Portgroup) and str(one.mode) in _LACP
+    switches, found = settings.read(task.conf), []
+    for port in members:
+        lack = find_lack(task, port, vlan)
+        switch = settings.find(switches, port.local_link_connection)
+        if lack or switch is None:
+            if is_group:
+                LOG.warning("Node %s: port %s is not connected: %s", task.node.uuid, port.uuid, lack)
+                continue
+            raise errors.Invalid(f"Port {port.uuid} of node {task.node.uuid} cannot be connected: {lack}.")
+        port_id = str(port.local_link_connection["port_id"])
+        found.append(Connection(switch.name, port_id, vlan, is_bond, one.uuid, purpose))
+    return list(dict.fromkeys(found))
+
+
+def list_booting(task: Task) -> list[models.Port]:
+    """Return the ports with which the machine boots the agent."""
+    has_all = not get_interface(task, BootInterface).boots_from_network
+    return [port for port in task.ports if has_all or port.pxe_enabled]
+
+
+def plan_purpose(task: Task, purpose: str) -> list[Connection]:
+    """Return what connects the machine to a VLAN of the operator's; ports that lack something are left out.
+
+    :raises Invalid: all of them do; the message says of each why.
+    """
+    vlan, ports = vlans.read(task, purpose), list_booting(task)
+    lacks = {port.uuid: find_lack(task, port, vlan) for port in ports}
+    for uuid, lack in lacks.items():
+        if lack:
+            LOG.warning("Node %s: port %s is not connected: %s", task.node.uuid, uuid, lack)
+    chosen = [port for port in ports if lacks[port.uuid] is None]
+    if not chosen:
+        why = "; ".join(f"port {uuid}: {lack}" for uuid, lack in lacks.items()) or "it needs one with pxe_enabled"
+        raise errors.Invalid(f"Node {task.node.uuid} has no port that could be on VLAN {vlan} ({purpose}): {why}.")
+    return [found for port in chosen for found in connect(task, port, vlan, purpose)]
+
+
+# What is noted, and changed
+
+
+def list_noted(task: Task) -> list[Connection]:
+    """Return what may be on a VLAN."""
+    return [Connection(**one) for one in _read_notes(task).get("connections", ())]
+
+
+def is_settled(task: Task) -> bool:
+    """Return whether the last change has come to its end."""
+    return bool(_read_notes(task).get("settled", True))
+
+
+def _read_notes(task: Task) -> Json:
+    return task.node.driver_internal_info.get(_NOTED) or {}
+
+
+def _note(task: Task, connections: Iterable[Connection], settled: bool) -> None:
+    noted = [one._asdict() for one in connections]
+    left = {key: value for key, value in task.node.driver_internal_info.items() if key != _NOTED}
+    if noted or not settled:
+        left[_NOTED] = {"settled": settled, "connections": noted}
+    task.set(driver_internal_info=left)
+    task.save()
+
+
+def move(task: Task, expected: Sequence[Connection]) -> None:
+    """Have the machine on these VLANs and on no others; ports that are there already are set again.
+
+    :raises IngotError: a switch does not answer, or refuses. What may have changed stays noted.
+    """
+    before = list_noted(task)
+    todo = list(_list_orders(before, expected))
+    if not todo:
+        return
+    _note(task, dict.fromkeys([*before, *expected]), settled=False)  # before there is a change
+    orders.carry_out(task, todo)
+    _note(task, expected, settled=True)
+
+
+def _list_orders(before: Sequence[Connection], expected: Sequence[Connection]) -> Iterator[Order]:
+    """Yield what is to be done: a port has one VLAN, so that it leaves the old ones first."""
+    yield from (Order(one, plugs=False) for one in before if one not in expected)
+    yield from (Order(one, plugs=True) for one in expected)
