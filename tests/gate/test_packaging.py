@@ -2,7 +2,6 @@
 
 import pathlib
 import re
-import tempfile
 import time
 from collections.abc import Callable
 from typing import ClassVar
@@ -83,8 +82,7 @@ class Installed(testtools.TestCase):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cls.server = cls.enterClassContext(debian.Debian())
-        with tempfile.TemporaryDirectory(prefix="ingot-wheel-") as place:
-            cls.server.offer(environments.build_wheel(pathlib.Path(place)))
+        cls.server.offer(environments.wheel())
         cls.type("install")
         cls.server.write("/mnt/rack.bash", RACK)
         for unit in ("ingot.service", "ingot-api.service"):  # stuck services are to be found soon

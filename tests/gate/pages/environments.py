@@ -1,13 +1,10 @@
 """The environments in which the commands of pages are typed; ``doc/README.md`` has a table of them."""
 
 import abc
-import atexit
-import functools
 import hashlib
 import os
 import pathlib
 import sys
-import tempfile
 from typing import Any
 
 import fixtures
@@ -126,21 +123,14 @@ class Site(Environment):
         return ask.delete(url).status_code in (204, 404)
 
 
-@functools.cache
-def _wheel() -> pathlib.Path:
-    """Return Ingot's wheel, built once in this process."""
-    work = tempfile.TemporaryDirectory(prefix="ingot-wheel-")
-    atexit.register(work.cleanup)
-    return environments.build_wheel(pathlib.Path(work.name))
-
-
 class Laptop(Environment):
     """An empty directory, a Python, and Ingot's wheel."""
 
     def open(self, directory: pathlib.Path) -> Shell:
         home = directory / "home"
         home.mkdir()
-        (home / _wheel().name).symlink_to(_wheel())
+        wheel = environments.wheel()
+        (home / wheel.name).symlink_to(wheel)
         variables = {
             "HOME": str(home),
             "FILES_PORT": str(ports.tcp()),
@@ -169,7 +159,7 @@ class Systemd(Environment):
         server = debian.Debian()
         server.setUp()
         self._servers.append(server)
-        server.offer(_wheel())
+        server.offer(environments.wheel())
         server.copy(debian.download([client.REQUIREMENTS[0]], "client").iterdir(), debian.WHEELS)
         self.furnish(server)
         place = server.root / "var" / "tmp" / "typed"
