@@ -66,7 +66,8 @@ class Site(Environment):
         rack = {"redfish_base_port": 0, "redfish_port": 0}
         self._lab = self.useFixture(lab.Lab(machines=_MACHINES, rack=rack, options=options))
         self._clients = [
-            environments.cached("client", *client.REQUIREMENTS),
+            self.useFixture(client.warm_programs()).directory,
+            client.programs(),
             environments.cached("metalsmith", *test_metalsmith.REQUIREMENTS),
         ]
 
