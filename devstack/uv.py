@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs uv, which makes environments in seconds where pip needs minutes, with what pip is told about indexes.
+"""Runs uv, which makes environments in seconds where pip needs minutes, with pip's settings.
 
-    devstack/uv.py pip install --python DIRECTORY REQUIREMENT...      whatever uv understands
+    devstack/uv.py pip install --python DIRECTORY REQUIREMENT...      any command of uv
 
-Whoever has packages come through a proxy or from a mirror has told pip so, in its files or its variables. This tells uv
-the same. What uv's own variables say goes first. uv is the one beside the Python that runs this.
+Where packages come through a proxy or from a mirror, files or variables of pip say so: uv gets the same. Its own
+variables go first. It is the uv beside the Python that runs this.
 """
 
 import ast
@@ -66,4 +66,4 @@ def environment(own: Mapping[str, str]) -> dict[str, str]:
 
 if __name__ == "__main__":
     uv = pathlib.Path(sys.executable).with_name("uv")
-    os.execve(uv, [uv, *sys.argv[1:]], environment(os.environ))
+    os.execve(uv, [uv, *sys.argv[1:]], environment(os.environ))  # noqa: S606  it is this process from here on

@@ -1,6 +1,5 @@
 """A server that is installed by the guides: what its units do under systemd, and the pages about running it."""
 
-import pathlib
 import re
 import time
 from collections.abc import Callable

@@ -136,6 +136,7 @@ class Laptop(Environment):
             "HOME": str(home),
             "FILES_PORT": str(ports.tcp()),
             "OS_API__PORT": str(ports.tcp()),
+            "PIP_COMPILE": "0",  # few of the modules are imported: each is compiled when it is
             "PATH": f"{self._python(directory)}:{_PATH}",
             "LC_ALL": "C.UTF-8",
             "NO_PROXY": "*",
