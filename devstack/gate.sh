@@ -151,9 +151,9 @@ list_scripts() {
         /^#!.*[\/ ](ba)?sh$|^# shellcheck shell=/ { print FILENAME; nextfile }'
 }
 
-# Containers need root: those of the gate boot, and have networks of their own.
+# Containers need root: those of the gate boot, and have networks of their own. Root leaves no files in a user's cache.
 with_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else sudo --preserve-env env PATH="$PATH" "$@"; fi
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo --preserve-env env PATH="$PATH" UV_NO_CACHE=1 "$@"; fi
 }
 export GATE
 export -f compare_config_sample compare_policy_sample check_shell list_scripts with_root say
@@ -265,7 +265,7 @@ make_environment "$GATE/venv" "$GATE_EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     fail "the environment could not be made; the log is $LOGS/environment.log"
 }
 # As an operator would install it: a copy, and anew each time, as it may have changed.
-"$GATE/venv/bin/python" -m pip install -q "$CHECKOUT/devstack/example-driver" >> "$LOGS/environment.log" 2>&1 || {
+"$GATE/venv/bin/python" devstack/uv.py pip install -q --python "$GATE/venv" --no-deps --reinstall devstack/example-driver >> "$LOGS/environment.log" 2>&1 || {
     tail -n 40 "$LOGS/environment.log"
     fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
 }

@@ -61,7 +61,7 @@ find_python() {
     fail "no Python 3.11 or newer found; install one, or name one in PYTHON"
 }
 
-# install_for_compiling PYTHON: what pip needs to compile mysqlclient.
+# install_for_compiling PYTHON: what it takes to compile mysqlclient.
 install_for_compiling() {
     local headers
     headers=$("$1" -c 'import sysconfig; print(sysconfig.get_path("include"))')
@@ -83,7 +83,7 @@ make_environment() {
     fi
     case $extras in *mysqlclient*) install_for_compiling "$python" ;; esac
     "$python" -m venv --clear "$directory"
-    "$directory/bin/python" -m pip install -q --upgrade pip
-    "$directory/bin/python" -m pip install -q -e "${CHECKOUT}[$extras]"
+    "$directory/bin/python" -m pip install -q uv
+    "$directory/bin/python" "$CHECKOUT/devstack/uv.py" pip install -q --python "$directory" --upgrade pip -e "${CHECKOUT}[$extras]"
     printf '%s\n' "$sources" > "$directory/.made-from"
 }

@@ -14,19 +14,33 @@ import requests
 
 from ingot.rack import ports
 from tests.functional.deployment import lab
-from tests.gate import environments
+from tests.gate import environments, warm
 
 REQUIREMENTS = ("python-ironicclient>=6.0", "python-openstackclient>=10.0")
 NEWEST = "from ironicclient.common import http; print(http.LATEST_VERSION)"
+PLUGINS = (
+    *("openstack.cli", "openstack.cli.base", "openstack.cli.extension", "openstack.common", "openstack.baremetal.v1"),
+    *("cliff.formatter.list", "cliff.formatter.show", "keystoneauth1.plugin"),
+)
 USER = "operator"
 PATIENCE_S = lab.PATIENCE
+
+
+def programs() -> pathlib.Path:
+    """Return the directory of the client's programs."""
+    return environments.cached("client", *REQUIREMENTS)
+
+
+def warm_programs() -> warm.Warm:
+    """Return what has ``openstack`` start fast."""
+    return warm.Warm(programs(), "openstack", PLUGINS)
 
 
 class Cli:
     """``openstack baremetal`` with the options that say where Ingot is and who asks."""
 
     def __init__(self, programs: pathlib.Path, home: pathlib.Path, options: Mapping[str, str]) -> None:
-        self.programs = programs
+        self._program = programs / "openstack"
         self._home = home
         self._options = [word for name, value in options.items() for word in (f"--os-{name}", value)]
 
@@ -39,7 +53,7 @@ class Cli:
         :param given: what the command reads from its standard input.
         :param options: further ones of the program, not of the command.
         """
-        command = [str(self.programs / "openstack"), *self._options, *options, "baremetal", *words.split(), *values]
+        command = [str(self._program), *self._options, *options, "baremetal", *words.split(), *values]
         environment = {"PATH": os.defpath, "HOME": str(self._home), "LC_ALL": "C.UTF-8", "NO_PROXY": "*"}
         return subprocess.run(
             command,
@@ -103,7 +117,7 @@ class Ingot(fixtures.Fixture):
     @functools.cached_property
     def cli(self) -> Cli:
         """The command line of OpenStack, for the one who may do everything."""
-        return Cli(environments.cached("client", *REQUIREMENTS), self.directory, self._credentials())
+        return Cli(self.useFixture(warm_programs()).directory, self.directory, self._credentials())
 
     def _credentials(self) -> dict[str, str]:
         """Return the client's options for its credentials and its server."""

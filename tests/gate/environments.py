@@ -9,8 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tests import patience
 
@@ -18,8 +19,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 COMMAND_TIMEOUT_S = patience.seconds(60)
 BUILD_TIMEOUT_S = patience.seconds(240)
 
+UV = (sys.executable, ROOT / "devstack" / "uv.py")
+"""The words before those of uv."""
+
 _CACHE = ROOT / ".gate"
-_WHEELS = pathlib.Path(__file__).parent / "releases"
+_RELEASES = pathlib.Path(__file__).parent / "releases"
 _MARK = ".made-from"
 
 MAY_SAY: Mapping[str, str] = {
@@ -62,35 +66,43 @@ def check_silent(command: object, complaints: str) -> None:
 
 
 def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path:
-    """Make an environment with what pip is given to install; remove what was there before.
+    """Make an environment with what uv is given to install; remove what was there before. It has no pip.
 
     :returns: the directory of its programs.
     """
-    venv.create(place, clear=True, with_pip=True)
-    # Few of its modules are imported: each is compiled when it is.
-    pip = (place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile")
-    run(*pip, *requirements, timeout=BUILD_TIMEOUT_S)
+    venv.create(place, clear=True, with_pip=False)
+    run(*UV, "pip", "install", "-q", "--python", place, *requirements, timeout=BUILD_TIMEOUT_S)
     return place / "bin"
 
 
-def tracked_files() -> list[pathlib.PurePosixPath]:
-    """Return what git tracks and the checkout still has, relative to the root."""
-    names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
-    return [pathlib.PurePosixPath(name) for name in names if name and os.path.lexists(ROOT / name)]
+def _keep(name: str, content: str, build: Callable[[pathlib.Path], object]) -> pathlib.Path:
+    """Return a directory of the gate's that stays, and is built again when its content is to be another.
 
+    Of several test workers that want it at once, one builds it. Those of root build here, too: a lock is only read.
 
-def build_wheel(place: pathlib.Path) -> pathlib.Path:
-    """Build the wheel from a source distribution, itself made from a copy of all that git tracks.
-
-    :param place: a directory for it.
+    :param content: what it is built from.
     """
-    source = place / "source"
-    for name in tracked_files():
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
-    run(sys.executable, "-m", "build", "--outdir", place / "dist", source, timeout=BUILD_TIMEOUT_S)
-    (wheel,) = (place / "dist").glob("*.whl")
-    return wheel
+    place = _CACHE / name
+    _CACHE.mkdir(exist_ok=True)
+    lock = os.open(place.with_name(f"{name}.lock"), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        mark = place / _MARK
+        if not mark.is_file() or mark.read_text() != content:
+            build(place)
+            mark.write_text(content)
+    finally:
+        os.close(lock)
+    return place
+
+
+def cached(name: str, *requirements: str) -> pathlib.Path:
+    """Make an environment as :func:`make` does, in the gate's directory, where it stays.
+
+    It is made again when the requirements, a wheel's content or the Python changed, or when making it did not finish.
+    """
+    content = "\n".join([sys.version, sys.base_prefix, *map(_identify, requirements)])
+    return _keep(name, content, lambda place: make(place, *requirements)) / "bin"
 
 
 def _identify(requirement: str) -> str:
@@ -99,22 +111,37 @@ def _identify(requirement: str) -> str:
     return f"{requirement} {hashlib.sha256(file.read_bytes()).hexdigest()}" if file.is_file() else requirement
 
 
-def cached(name: str, *requirements: str) -> pathlib.Path:
-    """Make an environment as :func:`make` does, in the gate's directory, where it stays.
+def tracked_files() -> list[pathlib.PurePosixPath]:
+    """Return what git tracks and the checkout still has, relative to the root."""
+    names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
+    return [pathlib.PurePosixPath(name) for name in names if name and os.path.lexists(ROOT / name)]
 
-    It is made again when the requirements, a wheel's content or the Python changed, or when making it did not finish.
-    Of several test workers that want it at once, one makes it.
+
+def wheel() -> pathlib.Path:
+    """Return Ingot's wheel: built from a source distribution, itself made from a copy of all that git tracks.
+
+    It is built once for all tests, until a file changes.
     """
-    place = _CACHE / name
-    content = "\n".join([sys.version, sys.base_prefix, *map(_identify, requirements)])
-    _CACHE.mkdir(exist_ok=True)
-    with (_CACHE / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        mark = place / _MARK
-        if not mark.is_file() or mark.read_text() != content:
-            make(place, *requirements)
-            mark.write_text(content)
-    return place / "bin"
+    names = tracked_files()
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(f"{name}\0".encode())
+        digest.update(_read(ROOT / name))
+    (built,) = _keep(f"wheel-{digest.hexdigest()[:12]}", "", lambda place: _build_wheel(place, names)).glob("*.whl")
+    return built
+
+
+def _read(path: pathlib.Path) -> bytes:
+    return os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+
+
+def _build_wheel(place: pathlib.Path, names: Sequence[pathlib.PurePosixPath]) -> None:
+    with tempfile.TemporaryDirectory(prefix="ingot-source-") as source:
+        for name in names:
+            copy = pathlib.Path(source, name)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy, follow_symlinks=False)
+        run(*UV, "build", "-q", "--python", sys.executable, "--out-dir", place, source, timeout=BUILD_TIMEOUT_S)
 
 
 def previous_wheel() -> pathlib.Path:
@@ -122,7 +149,7 @@ def previous_wheel() -> pathlib.Path:
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "setup.cfg")
     major, minor, _patch = map(int, config["metadata"]["version"].split("."))
-    (wheel,) = _WHEELS.glob(f"ingot-{major}.{minor - 1}.*.whl")
+    (wheel,) = _RELEASES.glob(f"ingot-{major}.{minor - 1}.*.whl")
     return wheel
 
 

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import sqlite3
 import sys
+from typing import ClassVar
 
 import fixtures
 import requests
@@ -30,14 +31,23 @@ print(Client(application).get("/").json["name"])
 
 
 class TestAliases(testtools.TestCase):
+    """The tests share what is installed; each has a home of its own."""
+
+    installed: ClassVar[pathlib.Path]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        folder = pathlib.Path(cls.enterClassContext(fixtures.TempDir()).path)
+        cls.installed = folder / "installed"
+        shutil.copytree(SOURCE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+        pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", cls.installed, folder / "source")
+        environments.run(*pip, timeout=environments.BUILD_TIMEOUT_S)
+
     def setUp(self) -> None:
         super().setUp()
         folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        place = folder / "installed"
-        shutil.copytree(SOURCE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
-        pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", place, folder / "source")
-        environments.run(*pip, timeout=environments.BUILD_TIMEOUT_S)
-        self.programs = place / "bin"
+        self.programs = self.installed / "bin"
         self.database, self.log = folder / "ironic.sqlite", folder / "ironic.log"
         (folder / ".ironic").mkdir()
         (folder / ".ironic" / "ironic.conf").write_text(
@@ -46,7 +56,7 @@ class TestAliases(testtools.TestCase):
             f"log_dir = {folder}\n[database]\nconnection = sqlite:///{self.database}\n"
         )
         path = f"{self.programs}:{lab.HERE}:{os.environ['PATH']}"
-        self.environment = {"HOME": str(folder), "PATH": path, "PYTHONPATH": str(place)}
+        self.environment = {"HOME": str(folder), "PATH": path, "PYTHONPATH": str(self.installed)}
 
     def run_command(self, *words: str) -> str:
         return environments.run(self.programs / words[0], *words[1:], env=self.environment)

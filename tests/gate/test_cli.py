@@ -11,7 +11,7 @@ import testtools
 
 from ingot.common import interfaces
 from tests.gate import environments
-from tests.gate.client import NEWEST, Ingot
+from tests.gate.client import NEWEST, Ingot, programs
 
 PASSWORD = "correct horse"
 BIOS = {"interface": "bios", "step": "apply_configuration", "args": {"settings": [{"name": "VMX", "value": "on"}]}}
@@ -216,7 +216,7 @@ class TestFlows(CliTest):
         self.assertEqual(step, info[f"{key}s"][info[f"{key}_index"]])
 
     def test_it_speaks_the_newest_version_that_both_know_and_only_to_those_with_the_password(self) -> None:
-        client = environments.run(self.cli.programs / "python", "-c", NEWEST).strip()
+        client = environments.run(programs() / "python", "-c", NEWEST).strip()
         server = self.ingot.get("/")["default_version"]["version"]
         spoken = min(client, server, key=lambda version: int(version.partition(".")[2]))
         outcome = self.cli.run("node list", options=("--debug",))

@@ -1,8 +1,6 @@
 """A server that is installed by the guides: what its units do under systemd, and the pages about running it."""
 
-import pathlib
 import re
-import tempfile
 import time
 from collections.abc import Callable
 from typing import ClassVar
@@ -83,8 +81,7 @@ class Installed(testtools.TestCase):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cls.server = cls.enterClassContext(debian.Debian())
-        with tempfile.TemporaryDirectory(prefix="ingot-wheel-") as place:
-            cls.server.offer(environments.build_wheel(pathlib.Path(place)))
+        cls.server.offer(environments.wheel())
         cls.type("install")
         cls.server.write("/mnt/rack.bash", RACK)
         for unit in ("ingot.service", "ingot-api.service"):  # stuck services are to be found soon

@@ -73,7 +73,7 @@ class DevStack(fixtures.Fixture):  # type: ignore[misc]
             "PLACE": str(self.place),
             "PROGRAMS": str(programs),
             "PYTHON": sys.executable,
-            "CLIENT": str(environments.cached("client", *client.REQUIREMENTS)),
+            "CLIENT": str(self.useFixture(client.warm_programs()).directory),
             "CALLS": str(self.place / "calls"),
             "HOST_IP": "127.0.0.1",
             "KEYSTONE_SERVICE_URI": self.keystone.url.removesuffix("/v3"),

@@ -1,13 +1,10 @@
 """The environments in which the commands of pages are typed; ``doc/README.md`` has a table of them."""
 
 import abc
-import atexit
-import functools
 import hashlib
 import os
 import pathlib
 import sys
-import tempfile
 from typing import Any
 
 import fixtures
@@ -69,7 +66,8 @@ class Site(Environment):
         rack = {"redfish_base_port": 0, "redfish_port": 0}
         self._lab = self.useFixture(lab.Lab(machines=_MACHINES, rack=rack, options=options))
         self._clients = [
-            environments.cached("client", *client.REQUIREMENTS),
+            self.useFixture(client.warm_programs()).directory,
+            client.programs(),
             environments.cached("metalsmith", *test_metalsmith.REQUIREMENTS),
         ]
 
@@ -126,25 +124,19 @@ class Site(Environment):
         return ask.delete(url).status_code in (204, 404)
 
 
-@functools.cache
-def _wheel() -> pathlib.Path:
-    """Return Ingot's wheel, built once in this process."""
-    work = tempfile.TemporaryDirectory(prefix="ingot-wheel-")
-    atexit.register(work.cleanup)
-    return environments.build_wheel(pathlib.Path(work.name))
-
-
 class Laptop(Environment):
     """An empty directory, a Python, and Ingot's wheel."""
 
     def open(self, directory: pathlib.Path) -> Shell:
         home = directory / "home"
         home.mkdir()
-        (home / _wheel().name).symlink_to(_wheel())
+        wheel = environments.wheel()
+        (home / wheel.name).symlink_to(wheel)
         variables = {
             "HOME": str(home),
             "FILES_PORT": str(ports.tcp()),
             "OS_API__PORT": str(ports.tcp()),
+            "PIP_COMPILE": "0",  # few of the modules are imported: each is compiled when it is
             "PATH": f"{self._python(directory)}:{_PATH}",
             "LC_ALL": "C.UTF-8",
             "NO_PROXY": "*",
@@ -169,7 +161,7 @@ class Systemd(Environment):
         server = debian.Debian()
         server.setUp()
         self._servers.append(server)
-        server.offer(_wheel())
+        server.offer(environments.wheel())
         server.copy(debian.download([client.REQUIREMENTS[0]], "client").iterdir(), debian.WHEELS)
         self.furnish(server)
         place = server.root / "var" / "tmp" / "typed"
