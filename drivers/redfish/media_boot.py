@@ -15,6 +15,7 @@ from ingot.drivers.images import configdrive, fetches, media, ramdisks
 from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.management import ManagementInterface
+from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.redfish import boot_device, connection, virtual_media
@@ -115,6 +116,8 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         own = self._describe_ramdisk(task, kernel_parameters)
         if task.node.flow == "inspect" and self.conf.inspector.force_dhcp:
             own["without_network_data"] = True
+        elif not task.node.network_data:
+            own["network_data"] = get_interface(task, NetworkInterface).get_agent_network_data(task)
         if self.brings_token(task) and (token := task.node.agent_token):
             if self.agent_sees_medium or "second" in own:
                 own["token"] = token
