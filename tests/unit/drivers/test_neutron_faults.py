@@ -1,6 +1,7 @@
-"""Each operation of the network interfaces meets each fault of Neutron at each of its requests: the table, counted."""
+"""Each operation of the network interfaces meets faults of Neutron at each of its requests; what is left is counted."""
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
@@ -47,20 +48,21 @@ class FaultsTest(NeutronCase):
 
     purposes: ClassVar[tuple[str, ...]] = _PURPOSES
 
-    def test_each_operation_with_each_fault_at_each_request(self) -> None:
-        for interface in ("flat", "neutron"):
-            for operation in OPERATIONS:
-                with self.subTest(interface=interface, operation=operation):
-                    self.assertGreater(self.play_all(interface, operation), 0)
+    def test_each_operation_of_flat_at_each_request(self) -> None:
+        self.play_all("flat")
 
-    def play_all(self, interface: str, operation: _Operation) -> int:
-        """Return how many requests the operation consists of, having played it with each fault at each of them."""
-        count = self.play(interface, operation, None, 0)
-        for number in range(count):
-            for what, status in _FAULTS:
-                with self.subTest(number=number, what=what):
-                    self.play(interface, operation, number, status)
-        return count
+    def test_each_operation_of_neutron_at_each_request(self) -> None:
+        self.play_all("neutron")
+
+    def play_all(self, interface: str) -> None:
+        """Play each operation with faults at each of its requests: at the next request the next ones, all in turn."""
+        faults = itertools.cycle(_FAULTS)
+        for operation in OPERATIONS:
+            count = self.play(interface, operation, None, 0)
+            for number in range(count):
+                for what, status in itertools.islice(faults, 2):
+                    with self.subTest(operation=operation, number=number, what=what):
+                        self.play(interface, operation, number, status)
 
     def setUp(self) -> None:
         super().setUp()
