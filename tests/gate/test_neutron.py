@@ -187,15 +187,15 @@ class BaremetalAgentTest(NeutronTest):
 
 
 class FaultTest(NeutronTest):
-    """Each change of a machine's way in Neutron meets a fault: it is tried again, or fails with the reason."""
+    """Changes all along a machine's way meet a fault: what meets it is tried again, or fails with the reason."""
 
     def test_its_user_gets_there_and_no_port_stays_behind(self) -> None:
         before = len(self.gateway.writes)
         uuid = self.enroll()
         self.play(uuid)
         self.delete(uuid)
-        for number in range(len(self.gateway.writes) - before):
-            status = _FAULTS[number % len(_FAULTS)]
+        count = len(self.gateway.writes) - before
+        for number, status in zip(range(0, count, count // len(_FAULTS)), _FAULTS, strict=False):
             with self.subTest(number=number, status=status):
                 uuid = self.enroll()
                 self.gateway.before = self.fail_at(number, status)
