@@ -73,14 +73,14 @@ class NetworkInterface(BaseInterface):
         """Wait until a machine that was switched on for that can be connected."""
         return None
 
-    # What is told of networks, as ``network_data.json``; nothing: what starts there asks DHCP
+    # What is known of networks, as ``network_data.json``; nothing: what starts there asks DHCP
 
     def get_instance_network_data(self, task: Task) -> Json:
-        """Return what the instance is told of its user's networks."""
+        """Return what the instance learns of its user's networks."""
         return {}
 
     def get_agent_network_data(self, task: Task) -> Json:
-        """Return what the agent is told of the network on which it runs."""
+        """Return what the agent learns of the network on which it runs."""
         return {}
 
     # The user's networks, a virtual interface (VIF) at a time; flows do not call these.

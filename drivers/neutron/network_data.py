@@ -1,4 +1,4 @@
-"""What an instance is told of its networks (``network_data.json``): the user's ports, as Neutron has them."""
+"""What an instance learns of its networks (``network_data.json``): the user's ports, as Neutron has them."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping
@@ -46,7 +46,7 @@ def _describe(task: Task, neutron: Neutron, ident: str, one: PortLike, first: in
     """
     port = neutron.find_port(ident)
     if port is None:
-        raise errors.NetworkError(f"Port {ident} of Neutron is gone, and the machine is to be told of it.")
+        raise errors.NetworkError(f"Port {ident} of Neutron is gone, and the machine is to learn of it.")
     name = f"iface{first}"
     mtu = neutron.find_mtu(port)
     link = {"id": name, "type": "phy", "ethernet_mac_address": one.address or port["mac_address"]}

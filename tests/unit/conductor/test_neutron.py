@@ -150,7 +150,7 @@ class EventsTest(NeutronCase):
         conductor_case.eventually(self.ended, "the service ends")
         self.tell()  # once more, when nothing waits for it any more
 
-    def test_what_is_no_news_or_of_another_port_wakes_nobody(self) -> None:
+    def test_a_report_without_a_change_or_of_another_port_ends_nothing(self) -> None:
         self.begin()
         before = self.count_asked()
         self.tell(port_id=str(uuid.uuid4()))
@@ -169,7 +169,7 @@ class EventsTest(NeutronCase):
             self.service.connect()
             conductor_case.eventually(self.ended, "the service ends")
 
-    def test_a_port_that_comes_too_late_is_an_error_if_that_is_wanted(self) -> None:
+    def test_a_port_that_comes_too_late_is_an_error_if_the_operator_says_so(self) -> None:
         self.conf.set_override("fail_on_inactive_port", True, group="neutron")
         self.begin(timeout=1)
         conductor_case.eventually(lambda: self.node.provision_state == states.SERVICEFAIL, "the service fails")

@@ -386,7 +386,7 @@ class ActiveTest(NeutronCase):
         self.service.connect()
         self.assertEqual((results.DONE, {}), (self.clean(), self.waiting.memory))
 
-    def test_one_that_is_late_is_an_error_where_that_is_wanted_and_leaves_nothing(self) -> None:
+    def test_one_that_is_late_is_an_error_where_the_operator_says_so_and_leaves_nothing(self) -> None:
         self.waiting.conf.set_override("fail_on_inactive_port", True, group="neutron")
         self.clean()
         (port,) = self.service.ports
@@ -477,7 +477,7 @@ class SmartNicTest(NeutronCase):
 
 
 class NetworkDataTest(NeutronCase):
-    """What instances and agents are told of their networks."""
+    """What instances and agents learn of their networks."""
 
     def add_subnet(self) -> dict[str, Any]:
         return self.service.add(
@@ -489,7 +489,7 @@ class NetworkDataTest(NeutronCase):
             host_routes=[{"destination": "10.9.0.0/24", "nexthop": "10.1.0.9"}],
         )
 
-    def test_an_instance_is_told_of_its_users_ports(self) -> None:
+    def test_an_instance_learns_of_its_users_ports(self) -> None:
         task, subnet = self.task(), self.add_subnet()
         network = self.service.add("networks", name="tenant", mtu=9000)["id"]
         group = fakes.portgroup(id=1, mode="802.3ad", properties={"xmit_hash_policy": "layer3+4"}, address=GROUP)
@@ -499,9 +499,9 @@ class NetworkDataTest(NeutronCase):
         bond, single = self.vif(network, fixed_ips=[address]), self.vif(network)
         self.attach(task, bond)
         self.attach(task, single)
-        told = task.driver.network.get_instance_network_data(task)
+        shown = task.driver.network.get_instance_network_data(task)
         about = {"mtu": 9000, "ethernet_mac_address": FIRST, "vif_id": single}
-        links = {link["id"]: link for link in told["links"]}
+        links = {link["id"]: link for link in shown["links"]}
         self.assertEqual({"id": "iface0", "type": "phy", **about}, links["iface0"])
         self.assertEqual(["iface2"], links["iface1"]["bond_links"])
         self.assertEqual(("802.3ad", GROUP), (links["iface1"]["bond_mode"], links["iface1"]["ethernet_mac_address"]))
@@ -519,9 +519,9 @@ class NetworkDataTest(NeutronCase):
                     "routes": [anywhere, {"network": "10.9.0.0", "netmask": "255.255.255.0", "gateway": "10.1.0.9"}],
                 }
             ],
-            told["networks"],
+            shown["networks"],
         )
-        self.assertEqual([{"type": "dns", "address": "10.1.0.2"}], told["services"])
+        self.assertEqual([{"type": "dns", "address": "10.1.0.2"}], shown["services"])
 
     def test_a_config_drive_that_says_nothing_of_networks_is_completed(self) -> None:
         task = self.task()
@@ -532,16 +532,16 @@ class NetworkDataTest(NeutronCase):
         own = {"network_data": {"links": [{"id": "mine"}]}}
         self.assertEqual(own, json.loads(str(configdrive.build(task, own, keeps_parts=True))))
 
-    def test_an_agent_that_boots_media_is_told_too(self) -> None:
+    def test_an_agent_that_boots_media_learns_of_its_own(self) -> None:
         task, subnet = self.task(), self.add_subnet()
         self.assertEqual({}, task.driver.network.get_agent_network_data(task))
         task.driver.network.add_cleaning_network(task)
         self.assertEqual({}, task.driver.network.get_agent_network_data(task))  # without addresses it asks for them
         (port,) = self.service.ports
         port["fixed_ips"] = [{"subnet_id": subnet["id"], "ip_address": "10.1.0.6"}]
-        told = task.driver.network.get_agent_network_data(task)
+        shown = task.driver.network.get_agent_network_data(task)
         self.assertEqual(
-            ("10.1.0.6", FIRST), (told["networks"][0]["ip_address"], told["links"][0]["ethernet_mac_address"])
+            ("10.1.0.6", FIRST), (shown["networks"][0]["ip_address"], shown["links"][0]["ethernet_mac_address"])
         )
 
 

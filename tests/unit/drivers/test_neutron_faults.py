@@ -111,7 +111,7 @@ class FaultsTest(NeutronCase):
         self.service.faults = {}
         try:
             self.call(task, operation.name, *arguments)
-        except (errors.Conflict, errors.Invalid) as exc:  # it was done, and nobody has learned of it
+        except (errors.Conflict, errors.Invalid) as exc:  # it was done, and its answer was lost
             self.assertIn("attached", exc.message)
 
     def leave(self, task: fakes.MemoryTask, vif: str) -> None:
