@@ -23,7 +23,7 @@ class NeutronCase(HardwareCase):
         self.conf.set_override("enabled_network_interfaces", ["flat", "neutron", "noop"])
         for purpose in ("cleaning", "provisioning"):
             self.conf.set_override(f"{purpose}_network", "cleaning", group="neutron")
-        self.conf.set_override("port_sweep_interval", 1, group="neutron")
+        self.conf.set_override("port_sweep_interval", 0, group="neutron")
         self.network = self.service.add("networks", name="cleaning")["id"]
 
     def setUp(self) -> None:
@@ -189,6 +189,10 @@ class EventsTest(NeutronCase):
 
 
 class SweepTest(NeutronCase):
+    def configure(self) -> None:
+        super().configure()
+        self.conf.set_override("port_sweep_interval", 1, group="neutron")
+
     def leave(self, node_uuid: str, ingot: str = "") -> str:
         """Add a port of a node's to Neutron as a conductor does.
 
