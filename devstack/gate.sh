@@ -80,7 +80,7 @@ STEPS=(
     "quickstart     | check | 1 | 7  | devstack/quickstart.sh --once"
     "faults         | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "monitoring     | tests | 2 | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
-    "neutron        | tests | 1 | 20 | stestr --test-path ./tests/gate run --serial test_neutron"
+    "neutron        | tests | 1 | 15 | stestr --test-path ./tests/gate run --serial test_neutron"
     "keystone       | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
 )
 

@@ -14,8 +14,6 @@ from tests.gate import cloud, networking
 
 _MACHINES = 2
 _QUICK = {"neutron": {"port_sweep_interval": 5}}
-_FAULTS = (503, 409, 0, 401, 500)
-"""Statuses that Neutron answers with; 0: the connection ends."""
 
 
 class NeutronTest(testtools.TestCase):
@@ -184,63 +182,6 @@ class BaremetalAgentTest(NeutronTest):
         self.assertEqual(uuid, baremetal.get_node(uuid).id)
         self.delete(uuid)
         self.assertRaises(exceptions.NotFoundException, baremetal.get_node, uuid)
-
-
-class FaultTest(NeutronTest):
-    """Changes all along a machine's way meet a fault: what meets it is tried again, or fails with the reason."""
-
-    def test_its_user_gets_there_and_no_port_stays_behind(self) -> None:
-        before = len(self.gateway.writes)
-        uuid = self.enroll()
-        self.play(uuid)
-        self.delete(uuid)
-        count = len(self.gateway.writes) - before
-        for number, status in zip(range(0, count, count // len(_FAULTS)), _FAULTS, strict=False):
-            with self.subTest(number=number, status=status):
-                uuid = self.enroll()
-                self.gateway.before = self.fail_at(number, status)
-                self.play(uuid)
-                self.assert_nothing_left()
-                self.delete(uuid)
-                self.forget_hooks()
-
-    def fail_at(self, number: int, status: int) -> networking.Hook:
-        first = len(self.gateway.writes)
-        return lambda request: status if request.number == first + number else None
-
-    def play(self, uuid: str) -> None:
-        """Have a machine cleaned, deployed and given back, as a user does who asks again when something has failed."""
-        self.bench.user.provision(uuid, "manage")
-        self.bench.reach(uuid, "manageable")
-        self.insist(uuid, "provide", "available")
-        self.attach(uuid)
-        self.bench.set_image(uuid)
-        self.insist(uuid, "active", "active")
-        self.insist(uuid, "deleted", "available")
-
-    def insist(self, uuid: str, verb: str, state: str) -> None:
-        self.bench.user.provision(uuid, verb)
-        node = self.wait_for_end(uuid, state)
-        if node["provision_state"] == state:
-            return
-        self.assertIn("Neutron", node["last_error"])
-        if node["provision_state"] == "clean failed":
-            self.bench.user.provision(uuid, "manage")
-            self.bench.reach(uuid, "manageable")
-            self.bench.user.delete(f"/v1/nodes/{uuid}/maintenance")
-            verb = "provide"
-        self.bench.user.provision(uuid, verb)
-        self.bench.reach(uuid, state)
-
-    def wait_for_end(self, uuid: str, state: str) -> Any:
-        """Return the node when it is in a state, or has failed on the way there."""
-
-        def look() -> dict[str, Any] | None:
-            node = self.bench.user.node(uuid)
-            ends = (state, "clean failed", "deploy failed", "error")
-            return node if node["provision_state"] in ends and node["reservation"] is None else None
-
-        return self.bench.eventually(look, f"node {uuid} is {state}, or has failed")
 
 
 class KillTest(NeutronTest):
