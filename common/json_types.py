@@ -109,6 +109,7 @@ class MediaConfig(TypedDict, total=False):
     of_user: list[str]  # names of the files that a user names
     token: str  # of the agent that boots from it
     without_network_data: bool  # the agent is to ask for its addresses
+    network_data: Json  # of the agent; else that of the node
     second: str  # what is in a second drive: settings, for the agent of a finished image; or the node's configdrive
 
 

@@ -32,6 +32,7 @@ class Wait(enum.StrEnum):
     INSPECTION_SERVICE = "inspection service"
     NETWORK_SERVICE = "network service"
     SWITCH = "switch"
+    PORTS = "ports"
     CHILDREN = "children"
     TIME = "time"
 
@@ -200,7 +201,7 @@ TEXTS: Mapping[str, Text] = {
         ("Glance or Keystone is away, or [glance] has a wrong address or wrong credentials",),
     ),
     Wait.NETWORK_SERVICE: Text(
-        "Neutron, which did not answer, or the ports of the machine, which it has not connected yet",
+        "Neutron, which did not answer: the step is tried again in some seconds",
         _ANSWER_ENDS,
         "See whether Neutron and Keystone answer the conductor.",
         ("Neutron or Keystone is away, or [neutron] has a wrong address or wrong credentials",),
@@ -212,6 +213,17 @@ TEXTS: Mapping[str, Text] = {
         (
             "the switch is away, or its section [genericswitch:NAME] has a wrong address",
             "others change the switch all the time: [switch] turn_timeout",
+        ),
+    ),
+    Wait.PORTS: Text(
+        "Neutron to connect the machine's ports: their status has to be ACTIVE, or the time that they get has to pass",
+        "The flow goes on when Neutron reports it (POST /v1/events), or says so when it is asked. {late}",
+        "See what status the ports have in Neutron, and the log of neutron-server.",
+        (
+            "the mechanism driver of Neutron waits for a switch that is slow or away",
+            "a DHCP agent of the ports' network is away",
+            "the agent on a smart NIC is away, because its machine is off",
+            "the mechanism driver never makes ports ACTIVE: set [neutron] port_active_timeout to 0",
         ),
     ),
     Wait.INSPECTION_SERVICE: Text(

@@ -303,6 +303,10 @@ class Endpoint:
     def detach_vif(self, task: Task, vif_id: str) -> None:
         _get_valid(task, NetworkInterface).detach_vif(task, vif_id)
 
+    @action("changing a port")
+    def change_port(self, task: Task, uuid: str, address: str | None, client_id: str | None) -> None:
+        _get_valid(task, NetworkInterface).change_port(task, uuid, address, client_id)
+
     # What only a vendor's machines can do
 
     @question

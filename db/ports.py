@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from ingot.common import errors
+from ingot.common import clock, errors, states, waits
 from ingot.common.json_types import Json
 from ingot.db import listing, models, nodes, outbox, rows
 from ingot.db.engine import Database, retry_transaction
@@ -35,6 +35,7 @@ class PortOfNode(models.Port, nodes.OfNode):
 
 
 AnyOfNode = TypeVar("AnyOfNode", bound=nodes.OfNode)
+AnyConnected = TypeVar("AnyConnected", PortOfNode, PortgroupOfNode)
 
 
 def node_columns(table: sa.Table, *names: str) -> dict[str, AnyColumn]:
@@ -183,10 +184,53 @@ def _refuse_another_network(connection: sa.Connection, port: Mapping[str, object
             )
 
 
+def refuse_taken(db: Database, row: PortOfNode | PortgroupOfNode, address: str) -> None:
+    """
+    :param row: which is about to get an address.
+    :raises Duplicate: another one has it.
+    """
+    rows_of = PORTS if isinstance(row, PortOfNode) else PORTGROUPS
+    table = rows_of.source.table
+    if db.read_column(sa.select(table.c.id).where(table.c.address == address, table.c.id != row.id)):
+        raise errors.Duplicate(noun=rows_of.source.noun.lower(), field="MAC address", value=address)
+
+
 def list_portgroups_of_node(db: Database, node_id: int) -> list[models.Portgroup]:
     """Return a node's portgroups in order of creation."""
     own = sa.select(_PORTGROUPS).where(_PORTGROUPS.c.node_id == node_id)
     return db.read_all(models.Portgroup, own.order_by(_PORTGROUPS.c.id))
+
+
+_MOMENT = sa.bindparam("moment", type_=nodes.NODES.c.due_at.type)
+_CHECK = (
+    sa.update(nodes.NODES)
+    .where(nodes.NODES.c.id == sa.bindparam("own_id"), nodes.NODES.c.step_state == states.StepState.POLLING)
+    .where(nodes.NODES.c.due_at > _MOMENT)
+    .values(due_at=_MOMENT, updated_at=nodes.NODES.c.updated_at)
+)
+_WOKEN = ("id", "uuid", "driver", "conductor_group", "step_state", "step_memory")
+
+
+def request_check(db: Database, address: str, ident: str) -> models.Node | None:
+    """Make a node due whose step waits until Neutron has connected ports, because Neutron tells of one of them.
+
+    :param address: MAC address of the port in Neutron.
+    :param ident: its uuid.
+    :returns: the node, whose conductor must be woken up; None: nothing waits for this port.
+    """
+    found = _find_by_address(db, address)
+    if found is None or ident not in found.internal_info.values():
+        return None
+    own = sa.select(*models.columns(nodes.NODES, _WOKEN)).where(nodes.NODES.c.id == found.node_id)
+    node = db.read_first(models.Node, own)
+    if node is None or node.step_memory.get(waits.OWN_MEMORY, {}).get("waits_for") != waits.Wait.PORTS:
+        return None
+    return node if db.write(_CHECK, own_id=node.id, moment=clock.now()) == 1 else None
+
+
+def _find_by_address(db: Database, address: str) -> models.Port | models.Portgroup | None:
+    port = db.read_first(models.Port, sa.select(_PORTS).where(_PORTS.c.address == address))
+    return port or db.read_first(models.Portgroup, sa.select(_PORTGROUPS).where(_PORTGROUPS.c.address == address))
 
 
 def build_notes(node_id: int, key: str, notes: Mapping[str, str]) -> nodes.ExtraWrite:

@@ -29,7 +29,7 @@ METHODS: dict[str, str] = {
     **dict.fromkeys(("get_virtual_media", "attach_virtual_media", "detach_virtual_media"), "1.1"),
     **dict.fromkeys(("list_vifs", "attach_vif", "detach_vif"), "1.1"),
     **dict.fromkeys(("get_driver_methods", "call_driver_method", "get_node_methods", "call_node_method"), "1.1"),
-    **dict.fromkeys(("get_load", "get_offered_steps", "get_sensors"), "1.3"),
+    **dict.fromkeys(("get_load", "get_offered_steps", "get_sensors", "change_port"), "1.3"),
 }
 """Each RPC method with the RPC version that brought it; a client capped below it does not send it."""
 

@@ -34,6 +34,7 @@ _NEW_PORT = {
     "binding:vnic_type": "normal",
     "binding:vif_type": "unbound",
     "extra_dhcp_opts": [],
+    "admin_state_up": True,
     "status": "DOWN",
 }
 
@@ -45,7 +46,9 @@ class NetworkService(fixtures.Fixture):
     :ivar asked: method, path and sent object of each request.
     :ivar refusals: statuses with which the next requests of a method are answered, by method; 0 ends the connection
         when the request has been done.
-    :ivar binds: whether a mechanism driver binds ports.
+    :ivar faults: the same by the number of a request, as they are counted in :attr:`asked`.
+    :ivar binds: whether a mechanism driver binds ports, and
+    :ivar connects: whether it makes those that it has bound ACTIVE at once.
     """
 
     def __init__(self) -> None:
@@ -53,7 +56,8 @@ class NetworkService(fixtures.Fixture):
         self.rows: dict[str, dict[str, dict[str, Any]]] = {kind: {} for kind in _SINGULAR}
         self.asked: list[tuple[str, str, Any]] = []
         self.refusals: dict[str, list[int]] = {}
-        self.binds = True
+        self.faults: dict[int, int] = {}
+        self.binds = self.connects = True
 
     def _setUp(self) -> None:
         handler = type("Handler", (_Handler,), {"service": self})
@@ -82,7 +86,13 @@ class NetworkService(fixtures.Fixture):
         row["mac_address"] = row.get("mac_address") or f"fa:16:3e:{uuid.uuid4().hex[:2]}:00:01"
         bound = "other" if self.binds else "binding_failed"
         row["binding:vif_type"] = bound if row["binding:host_id"] else "unbound"
+        row["status"] = "ACTIVE" if row["binding:vif_type"] == "other" and self.connects else "DOWN"
         return row
+
+    def connect(self) -> None:
+        """Make all ports ACTIVE, as when a switch is done."""
+        for row in self.ports:
+            row["status"] = "ACTIVE"
 
     @property
     def ports(self) -> list[dict[str, Any]]:
@@ -104,6 +114,7 @@ class _Handler(http_handler.Handler):
             return self.answer(200, {"versions": [{"id": "v2.0", "status": "CURRENT", "links": [link]}]})
         service.asked.append((self.command, parts.path, sent))
         refusal = (service.refusals.get(self.command) or [None]).pop(0)
+        refusal = service.faults.get(len(service.asked) - 1, refusal)
         if refusal:
             return self.answer(refusal, {"NeutronError": {"type": "T", "message": "the fake says no", "detail": ""}})
         status, body = self._do(parts.path.removeprefix("/v2.0/").split("/"), parse_qs(parts.query), sent)

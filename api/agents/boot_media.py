@@ -212,7 +212,8 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> _Medium:
 
 def _read_network_data(node: models.Node) -> Json:
     """Return what configures the networks of what boots; nothing where it is to ask for its addresses."""
-    return {} if node.boot_config["media"].get("without_network_data") else node.network_data
+    media = node.boot_config["media"]
+    return {} if media.get("without_network_data") else media.get("network_data") or node.network_data
 
 
 def _write_token(config: MediaConfig) -> str:

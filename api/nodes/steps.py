@@ -53,7 +53,13 @@ def _parse_requested(name: str, steps: list[Json]) -> list[Json]:
 
 
 IN_ORDER = fields.FieldType({"type": ["array", "null"], "items": _CHOSEN}, _parse_requested)
-"""Steps that run in the order given: manual cleaning, service."""
+"""Steps that run in the order given: manual cleaning."""
+
+_OF_SERVICE = {**_CHOSEN["properties"], "interface": {"enum": [*interfaces.STEP_KINDS, "network"]}}
+OF_SERVICE = fields.FieldType(
+    {"type": ["array", "null"], "items": {**_CHOSEN, "properties": _OF_SERVICE}}, _parse_requested
+)
+"""The same for service, in which the network interface has a step, too."""
 
 BY_PRIORITY = fields.FieldType({"type": ["array", "null"], "items": _RANKED}, _parse_requested)
 """Steps that are sorted in among others: deploying."""

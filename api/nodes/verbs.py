@@ -34,7 +34,7 @@ ARGUMENTS: Mapping[str, Field] = {
         Field("rescue_password", 38, fields.text()),
         Field("deploy_steps", 69, steps.BY_PRIORITY),
         Field("disable_ramdisk", 70, fields.FLAG),
-        Field("service_steps", 87, steps.IN_ORDER),
+        Field("service_steps", 87, steps.OF_SERVICE),
         Field("runbook", 92, fields.FieldType(fields.TEXT.schema, fields.parse_ident)),
     )
 }

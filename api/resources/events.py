@@ -9,7 +9,7 @@ from ingot.api.web.call import NO_CONTENT, Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
-from ingot.db import events, models, node_lists
+from ingot.db import events, models, node_lists, ports
 
 LOG = log.getLogger(__name__)
 
@@ -98,7 +98,10 @@ _REPORT = fields.Body("events", Field("events", type=_SEVERAL, required=True))
 
 @operation(body=_REPORT, answer=operations.EMPTY_204)
 def report(call: Call) -> Reply:
-    """Log what a network service did with ports. Nothing in Ingot waits for it."""
+    """Take what a network service tells of ports: the conductors of nodes that wait for one of them look at it now."""
     for event in call.body["events"]:
         LOG.info("%s: port %s with %s is %s", *(event[name] for name in ("event", "port_id", "mac_address", "status")))
+        node = ports.request_check(call.db, event["mac_address"], event["port_id"])
+        if node is not None:
+            call.client.notify(call.ctx, node, event["event"])
     return NO_CONTENT

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from ingot.api.auth import access
-from ingot.api.nodes import node_links
+from ingot.api.nodes import management, node_links
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.web import collection, crud, fields, operations, tables
 from ingot.api.web.call import Call
@@ -254,7 +254,30 @@ def _refuse_delete(call: Call, owned: PortOfNode | PortgroupOfNode) -> None:
         )
 
 
-PORTS = crud.Crud(
+_CLIENT_ID = "client-id"
+
+
+class _Connected(crud.Crud[rows.AnyConnected]):
+    """Ports or portgroups: the conductor carries a change of one to the VIF that is attached to it."""
+
+    def carry(self, call: Call, record: rows.AnyConnected, changes: Json) -> None:
+        """
+        :raises IngotError: Neutron refuses it, or does not answer.
+        """
+        address, before = changes.get("address"), record.extra.get(_CLIENT_ID)
+        after = (changes.get("extra") or {}).get(_CLIENT_ID) if "extra" in changes else before
+        client_id = None if after == before else after or ""
+        if _TENANT_NOTE not in record.internal_info or (address is None and client_id is None):
+            return
+        node = nodes.get(call.db, record.node_uuid, (*management.SERVED, "network_interface"))
+        if node.network_interface not in networks.ASK_NEUTRON:
+            return
+        if address is not None:
+            rows.refuse_taken(call.db, record, address)
+        call.client.call(call.ctx, node, "change_port", uuid=record.uuid, address=address, client_id=client_id)
+
+
+PORTS = _Connected(
     _PORTS,
     rows.PORTS,
     prepare=_prepare,
@@ -262,7 +285,7 @@ PORTS = crud.Crud(
     refuse_delete=_refuse_delete,
     where=_build_conditions,
 )
-PORTGROUPS = crud.Crud(
+PORTGROUPS = _Connected(
     _PORTGROUPS,
     rows.PORTGROUPS,
     prepare=node_links.replace_node_uuid,

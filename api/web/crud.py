@@ -97,6 +97,9 @@ class Crud(Generic[AnyRow]):
             call.preconditions.check(self._described.source.noun, record)
         return record
 
+    def carry(self, call: Call, record: AnyRow, changes: Json) -> None:
+        """Change first what depends on the row elsewhere: if that fails, the row stays. It is safe to repeat."""
+
     def _render(self, call: Call, record: AnyRow) -> Json:
         return self._described.table.select(call.minor, call.query.get("fields")).render(record, call)
 
@@ -129,6 +132,7 @@ class Crud(Generic[AnyRow]):
             return self.read(call, record.uuid)
         values = self._prepare(call, changes, record)
         with call.notifier.change(call.ctx, self._noun, "update", {**vars(record), **changes, **values}) as tell:
+            self.carry(call, record, changes)
             self._store.update(call.db, record, values)
             written = self.read(call, record.uuid)
             tell(written)

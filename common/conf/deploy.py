@@ -241,6 +241,18 @@ AGENT: list[cfg.Opt] = [
         "about its command, at growing intervals; one that does not call any more either is asked for one "
         "command_timeout. No worker waits meanwhile.",
     ),
+    cfg.IntOpt(
+        "neutron_agent_max_attempts",
+        default=100,
+        min=1,
+        help="How often Neutron is asked at most whether its agent on a smart NIC runs, before ports are moved.",
+    ),
+    cfg.IntOpt(
+        "neutron_agent_status_retry_interval",
+        default=10,
+        min=1,
+        help="Seconds between two such questions. No thread of the conductor waits meanwhile.",
+    ),
     cfg.BoolOpt(
         "stream_raw_images",
         default=True,

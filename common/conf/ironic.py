@@ -135,8 +135,8 @@ _ROWS = (
     _Row("agent", "command_wait_attempts command_wait_interval", _IGNORED, _WORK),
     _Row("agent", "allow_md5_checksum", _NO, "Ingot has agents refuse MD5."),
     _Row("agent", "enable_bios_bootloader_install", _NO, "Agents do as is their default."),
-    _Row("agent", "neutron_agent_max_attempts neutron_agent_poll_interval neutron_agent_status_retry_interval", _NO,
-         "A port of a smart NIC needs its agent alive when it is bound; the step is tried again some times."),
+    _Row("agent", "neutron_agent_poll_interval", _IGNORED,
+         "A machine with a smart NIC stays on until the NIC's ports are ACTIVE: [neutron] port_active_timeout."),
     _Row("agent", "post_deploy_get_power_state_retries post_deploy_get_power_state_retry_interval", _NO,
          "[conductor] power_state_change_timeout limits it."),
     # API

@@ -51,6 +51,19 @@ OPTIONS: list[cfg.Opt] = [
         help="Seconds that pass between the creation of ports and the boot of the machine, for DHCP agents of Neutron "
         "that are slow to learn of ports. No thread of the conductor waits meanwhile.",
     ),
+    cfg.IntOpt(
+        "port_active_timeout",
+        default=30,
+        min=0,
+        help="Seconds within which Neutron has to make the ports of a machine ACTIVE, before the machine boots. No "
+        "thread of the conductor waits meanwhile. 0: they need not be; for mechanism drivers that leave them DOWN.",
+    ),
+    cfg.BoolOpt(
+        "fail_on_inactive_port",
+        default=False,
+        help="Whether a step fails when a port is not ACTIVE in time. Otherwise it goes on with a warning. Ports of "
+        "smart NICs have to be ACTIVE in any case.",
+    ),
     cfg.BoolOpt(
         "fail_on_port_binding_failure",
         default=True,

@@ -5,16 +5,22 @@ from functools import partial
 from oslo_log import log
 from oslo_utils import strutils
 
-from ingot.common import errors
+from ingot.common import errors, states
 from ingot.drivers.agent import client, secure_boot, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import BaseInterface, get_interface
 from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.management import ManagementInterface
+from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.power import PowerInterface
 from ingot.drivers.interfaces.results import Phase
 from ingot.drivers.interfaces.task import Task
 
 LOG = log.getLogger(__name__)
+
+_SETUP = "bios"
+_POWERED = "powered_to_connect"
+"""Key of ``task.memory``: whether the machine was switched on so that it can be connected anew."""
 
 FORCE_OUT_OF_BAND = "deploy_forces_oob_reboot"
 """Key of driver_info: true for machines on which an agent that switches off leaves something behind."""
@@ -54,6 +60,29 @@ def run_unless_running(task: Task, *phases: Phase) -> results.Result:
             session.note_facts(task, used_as_found=True)
             return results.DONE
     return results.run_phases(task, *phases)
+
+
+def reconnect(task: Task, *changes: Phase) -> results.Result:
+    """Move the machine to other networks, as a phase; one that is off is on meanwhile if its smart NIC needs that.
+
+    :param changes: phases of the network interface.
+    """
+    network = get_interface(task, NetworkInterface)
+    if _POWERED not in task.memory and network.needs_power(task):
+        task.memory[_POWERED] = power_control.read_power_state(task) == states.POWER_OFF
+    if task.memory.get(_POWERED):
+        changes = (_stay_in_setup, power_control.power_on, network.get_ready, *changes, power_control.power_off)
+    answer = results.run_phases(task, *changes)
+    if isinstance(answer, results.Done):
+        task.memory.pop(_POWERED, None)
+    return answer
+
+
+def _stay_in_setup(task: Task) -> None:
+    """Have the machine boot nothing but its setup, where it can: it is on for its network card only."""
+    management = get_interface(task, ManagementInterface)
+    if _SETUP in management.get_supported_boot_devices(task):
+        management.set_boot_device(task, _SETUP, persistent=False)
 
 
 def prepare_instance(task: Task) -> None:

@@ -62,7 +62,7 @@ class CustomAgentDeploy(AgentDeploy):
     def _enter_networks(task: Task) -> results.Result:
         network = get_interface(task, NetworkInterface)
         enter = (network.unconfigure_tenant_networks, network.add_provisioning_network)
-        return results.run_phases(task, *enter, session.forget)  # last: until then it is known that this has to be done
+        return booting.reconnect(task, *enter, session.forget)  # last: until then it is known that this has to be done
 
     def execute_in_band_step(self, task: Task, kind: str, step: StepJson) -> results.Result:
         """Give steps of deployments the config drive: writing it is theirs here."""
@@ -102,7 +102,7 @@ class CustomAgentDeploy(AgentDeploy):
     def switch_to_tenant_network(self, task: Task) -> results.Result:
         """Move the machine from the network of deployments to those of the user."""
         network = get_interface(task, NetworkInterface)
-        return results.run_phases(task, network.remove_provisioning_network, network.configure_tenant_networks)
+        return booting.reconnect(task, network.remove_provisioning_network, network.configure_tenant_networks)
 
     @base.deploy_step(priority=20, idempotent=True)
     def boot_instance(self, task: Task) -> results.Result:

@@ -30,16 +30,16 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
 
     def prepare_cleaning(self, task: Task) -> results.Result:
         def enter_network(task: Task) -> results.Answer:
-            return get_interface(task, NetworkInterface).add_cleaning_network(task)
+            return booting.reconnect(task, get_interface(task, NetworkInterface).add_cleaning_network)
 
         return booting.run_unless_running(task, power_control.power_off, enter_network, *booting.BOOT)
 
     def tear_down_cleaning(self, task: Task) -> results.Result:
         """Switch the machine off; with fast track the agent stays, for what comes next."""
 
-        def leave(task: Task) -> None:
+        def leave(task: Task) -> results.Answer:
             booting.forget_agent(task)
-            get_interface(task, NetworkInterface).remove_cleaning_network(task)
+            return booting.reconnect(task, get_interface(task, NetworkInterface).remove_cleaning_network)
 
         if not results.has_begun(task) and session.can_fast_track(task):
             return results.DONE
@@ -50,31 +50,34 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
 
         def enter_network(task: Task) -> results.Answer:
             network = get_interface(task, NetworkInterface)
-            return results.run_phases(task, network.unconfigure_tenant_networks, network.add_servicing_network)
+            return booting.reconnect(task, network.unconfigure_tenant_networks, network.add_servicing_network)
 
         return booting.run_unless_running(task, power_control.soft_power_off, enter_network, *booting.BOOT)
 
     def tear_down_service(self, task: Task) -> results.Result:
-        def leave_network(task: Task) -> None:
-            get_interface(task, NetworkInterface).remove_servicing_network(task)
+        def change_networks(task: Task) -> results.Answer:
+            network = get_interface(task, NetworkInterface)
+            return booting.reconnect(task, network.remove_servicing_network, network.configure_tenant_networks)
 
-        return results.run_phases(task, *booting.SHUT_DOWN, leave_network, self.adopt, power_control.power_on)
+        give_back = (change_networks, booting.prepare_instance, power_control.power_on)
+        return results.run_phases(task, *booting.SHUT_DOWN, *give_back)
 
     def adopt(self, task: Task) -> results.Result:
         network = get_interface(task, NetworkInterface)
         return results.run_phases(task, network.configure_tenant_networks, booting.prepare_instance)
 
     def tear_down(self, task: Task) -> results.Result:
-        def leave(task: Task) -> None:
+        def leave_networks(task: Task) -> results.Answer:
             session.forget(task)
             network = get_interface(task, NetworkInterface)
-            network.remove_provisioning_network(task)
-            network.remove_servicing_network(task)
-            network.unconfigure_tenant_networks(task)
+            operators = (network.remove_provisioning_network, network.remove_servicing_network)
+            return booting.reconnect(task, *operators, network.unconfigure_tenant_networks)
+
+        def leave(task: Task) -> None:
             get_interface(task, StorageInterface).detach_volumes(task)
             secure_boot.switch(task, False)
 
-        return results.run_phases(task, power_control.power_off, leave)
+        return results.run_phases(task, power_control.power_off, leave_networks, leave)
 
     def clean_up(self, task: Task) -> None:
         boot = get_interface(task, BootInterface)

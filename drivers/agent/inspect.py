@@ -110,7 +110,7 @@ def _wait_for_inventory(task: Task) -> results.Result:
 def enter_network(task: Task) -> results.Answer:
     """Forget the agent before, and connect the machine for the next one."""
     session.forget(task)
-    return get_interface(task, NetworkInterface).add_inspection_network(task)
+    return booting.reconnect(task, get_interface(task, NetworkInterface).add_inspection_network)
 
 
 def _expect_foreign_boot(task: Task) -> results.Answer:

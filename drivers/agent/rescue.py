@@ -19,13 +19,13 @@ class AgentRescue(booting.AgentBooter, RescueInterface):
         def leave_user(task: Task) -> results.Answer:
             network = get_interface(task, NetworkInterface)
             leave = (network.unconfigure_tenant_networks, network.remove_servicing_network)  # of a failed service
-            return results.run_phases(task, *leave, network.add_rescuing_network)
+            return booting.reconnect(task, *leave, network.add_rescuing_network)
 
         boot = (power_control.soft_power_off, leave_user, *booting.BOOT)
         return results.run_phases(task, *boot, partial(_send_password, password_hash=password_hash), self._give_to_user)
 
     def _give_to_user(self, task: Task) -> results.Answer:
-        return results.run_phases(task, self.clean_up, get_interface(task, NetworkInterface).configure_tenant_networks)
+        return booting.reconnect(task, self.clean_up, get_interface(task, NetworkInterface).configure_tenant_networks)
 
     def unrescue(self, task: Task) -> results.Result:
         leave = (power_control.soft_power_off, self._give_to_user)

@@ -15,6 +15,8 @@ from ingot.common import config_drives, errors, later
 from ingot.db import models
 from ingot.drivers.images import fetches
 from ingot.drivers.interfaces import results
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.task import Task
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ def build(task: Task, value: object, keeps_parts: bool = False) -> str | results
         ``[deploy] configdrive_max_size``.
     """
     most = task.conf.deploy.configdrive_max_size * 1024 * 1024
+    if isinstance(value, Mapping):
+        value = _complete(task, value)
     try:
         if isinstance(value, Mapping):
             packed = gzip.compress(_build_iso(_build_files(value, task.node)), mtime=0)
@@ -60,6 +64,15 @@ def build(task: Task, value: object, keeps_parts: bool = False) -> str | results
     if keeps_parts and isinstance(value, Mapping):
         return json.dumps(value)
     return base64.b64encode(packed).decode()
+
+
+def _complete(task: Task, parts: Mapping[str, object]) -> Mapping[str, object]:
+    """Add what the instance is to know of its networks, where that is missing or says nothing."""
+    given = parts.get("network_data")
+    if given and not (isinstance(given, Mapping) and not any(given.values())):
+        return parts
+    found = get_interface(task, NetworkInterface).get_instance_network_data(task)
+    return {**parts, "network_data": found} if found else parts
 
 
 def read(task: Task) -> str | None:

@@ -65,6 +65,24 @@ class NetworkInterface(BaseInterface):
         """Undo :meth:`configure_tenant_networks`."""
         raise NotImplementedError
 
+    def needs_power(self, task: Task) -> bool:
+        """Return whether the machine has to be on while its connections are changed; see ``booting.reconnect``."""
+        return False
+
+    def get_ready(self, task: Task) -> Answer:
+        """Wait until a machine that was switched on for that can be connected."""
+        return None
+
+    # What is known of networks, as ``network_data.json``; nothing: what starts there asks DHCP
+
+    def get_instance_network_data(self, task: Task) -> Json:
+        """Return what the instance learns of its user's networks."""
+        return {}
+
+    def get_agent_network_data(self, task: Task) -> Json:
+        """Return what the agent learns of the network on which it runs."""
+        return {}
+
     # The user's networks, a virtual interface (VIF) at a time; flows do not call these.
 
     def list_vifs(self, task: Task) -> list[Json]:
@@ -86,3 +104,10 @@ class NetworkInterface(BaseInterface):
         :raises Invalid: it is not attached.
         """
         raise NotImplementedError
+
+    def change_port(self, task: Task, uuid: str, address: str | None, client_id: str | None) -> None:
+        """Carry a change of a port or portgroup to the VIF that is attached to it, before the change is written.
+
+        :param address: the new one; None: it stays.
+        :param client_id: of DHCP; None: it stays, and empty: there is none.
+        """

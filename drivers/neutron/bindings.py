@@ -17,7 +17,7 @@ HOST, PROFILE, TYPE, VIF_TYPE = "binding:host_id", "binding:profile", "binding:v
 
 UNBOUND: Json = {HOST: "", PROFILE: {}}
 
-_CLIENT_ID = "client-id"
+CLIENT_ID = "client-id"
 """Key of ``extra`` of InfiniBand ports, and the option of DHCP that says the same."""
 
 _SMART_NIC_LINK = frozenset(("port_id", "hostname"))
@@ -50,7 +50,7 @@ def find_lack(port: models.Port, needs_link: bool) -> str | None:
         return "it is of a smart NIC, so local_link_connection needs port_id and hostname"
     if not port.is_smartnic and link.keys() == _SMART_NIC_LINK:
         return "its local_link_connection is of a smart NIC: set is_smartnic, too"
-    if needs_link and not link and not port.extra.get(_CLIENT_ID):
+    if needs_link and not link and not port.extra.get(CLIENT_ID):
         return "its local_link_connection is empty, which says what it is cabled to"
     return None
 
@@ -73,8 +73,8 @@ def describe(task: Task, one: PortLike) -> Json:
         attributes |= {HOST: _read_host(one), TYPE: SMART_NIC}
     if one.address:  # that of a portgroup is optional
         attributes["mac_address"] = one.address
-    if client := one.extra.get(_CLIENT_ID):
-        attributes["extra_dhcp_opts"] = [{"opt_name": _CLIENT_ID, "opt_value": client}]
+    if client := one.extra.get(CLIENT_ID):
+        attributes["extra_dhcp_opts"] = [{"opt_name": CLIENT_ID, "opt_value": client}]
     return attributes
 
 

@@ -122,6 +122,23 @@ class Neutron:
         found = [self._proxy.find_segment(ident, ignore_missing=True) for ident in idents]
         return _show(one for one in found if one)
 
+    def find_mtu(self, port: Json) -> int | None:
+        """Return the largest frame of a port's network; None: it is not said."""
+        with self._ask(f"Network {port['network_id']} of port {port['id']}"):
+            (network,) = _show(self._proxy.networks(id=port["network_id"])) or ({},)
+        mtu: int | None = network.get("mtu")
+        return mtu
+
+    def list_subnets(self, port: Json) -> list[tuple[str, Json]]:
+        """Return the addresses of a port, each with its subnet."""
+        addresses = port.get("fixed_ips") or []
+        if not addresses:
+            return []
+        with self._ask(f"Subnets of port {port['id']}"):
+            found = _show(self._proxy.subnets(id=[address["subnet_id"] for address in addresses]))
+        by_id = {subnet["id"]: subnet for subnet in found}
+        return [(one["ip_address"], by_id[one["subnet_id"]]) for one in addresses if one["subnet_id"] in by_id]
+
     def check_security_groups(self, option: str, groups: Sequence[str]) -> None:
         """
         :param option: what names them.

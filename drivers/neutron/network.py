@@ -20,7 +20,7 @@ from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.periodic import Fleet, periodic
 from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.neutron import connection, purpose_ports, purposes, vifs
+from ingot.drivers.neutron import active_ports, connection, network_data, purpose_ports, purposes, smart_nics, vifs
 from ingot.drivers.neutron.connection import Neutron
 from ingot.drivers.neutron.purposes import Purpose
 
@@ -108,12 +108,28 @@ class NeutronInterface(NetworkInterface):
         self._leave(task, purposes.INSPECTION)
 
     def configure_tenant_networks(self, task: Task) -> Answer:
-        self._leave_all(task)
-        vifs.bind_all(task, self.open(task.context), self._is_strict(task))
-        return results.DONE
+        neutron = self.open(task.context)
+        if not active_ports.is_waiting(task):
+            self._leave_all(task)
+            vifs.bind_all(task, neutron, self._is_strict(task))
+        return active_ports.wait(task, neutron, vifs.list_attached(task))
 
     def unconfigure_tenant_networks(self, task: Task) -> None:
         vifs.release_all(task, self.open(task.context))
+
+    def needs_power(self, task: Task) -> bool:
+        return smart_nics.has_any(task)
+
+    def get_ready(self, task: Task) -> Answer:
+        return smart_nics.wait(task, self.open(task.context))
+
+    def get_instance_network_data(self, task: Task) -> Json:
+        return network_data.build(task, self.open(task.context), vifs.list_attached(task))
+
+    def get_agent_network_data(self, task: Task) -> Json:
+        connected = purpose_ports.list_connected(task) or vifs.list_attached(task)
+        found = network_data.build(task, self.open(task.context), connected)
+        return found if found.get("networks") else {}
 
     def list_vifs(self, task: Task) -> list[Json]:
         return [{"id": ident} for ident in vifs.list_attached(task)]
@@ -124,6 +140,9 @@ class NeutronInterface(NetworkInterface):
 
     def detach_vif(self, task: Task, vif_id: str) -> None:
         vifs.detach(task, self.open(task.context), vif_id)
+
+    def change_port(self, task: Task, uuid: str, address: str | None, client_id: str | None) -> None:
+        vifs.change(task, self.open(task.context), uuid, address, client_id)
 
     # Ports that are left behind
 

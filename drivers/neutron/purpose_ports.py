@@ -4,6 +4,7 @@ That a node may have some is noted in the node before the first is created, and 
 whatever dies in between, they are found by the node's uuid, which they carry, and by what they say of themselves.
 """
 
+import contextlib
 import time
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
@@ -18,7 +19,7 @@ from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.neutron import bindings
+from ingot.drivers.neutron import active_ports, bindings
 from ingot.drivers.neutron.connection import OWNER, Neutron
 from ingot.drivers.neutron.purposes import BY_NAME, Purpose
 
@@ -45,8 +46,14 @@ def _note_entered(task: Task, entered: Collection[Purpose]) -> None:
         task.set(driver_internal_info={**left, _ENTERED: names} if names else left)
 
 
+def list_connected(task: Task) -> dict[str, models.Port]:
+    """Return the machine's ports that have one in Neutron on a network of the operator's, by that one's uuid."""
+    noted = ((port.internal_info.get(one.note), port) for one in BY_NAME.values() for port in task.ports)
+    return {ident: port for ident, port in noted if ident}
+
+
 def enter(task: Task, neutron: Neutron, purpose: Purpose, needs_link: bool, is_strict: bool) -> results.Answer:
-    """Connect the machine to a network: done when its ports are there and had the time to be set up.
+    """Connect the machine to a network: done when its ports are there, had the time to be set up, and are active.
 
     Ports that are there already stay, if they are as they would be made.
 
@@ -60,28 +67,35 @@ def enter(task: Task, neutron: Neutron, purpose: Purpose, needs_link: bool, is_s
         expected = {port.uuid: _describe(task, purpose, port, network) for port in _choose_ports(task, needs_link)}
         _note_entered(task, {*list_entered(task), purpose})
         task.save()  # before there are ports
-        try:
+        with _leaving_after_failure(task, neutron, purpose):
             created = _create_ports(task, neutron, purpose, expected, is_strict)
-        except errors.NetworkServiceUnavailable:
-            raise  # the step is tried again
-        except errors.IngotError:
-            _leave_after_failure(task, neutron, purpose)
-            raise
         task.keep_port_notes(purpose.note, created)
         LOG.info("Node %s: on the %s network %s with ports %s", task.node.uuid, purpose.name, network, created)
         task.memory[_READY_AT] = time.time() + task.conf.neutron.port_setup_delay
     left = task.memory[_READY_AT] - time.time()
     if left > 0:
-        return results.PollAfter(left, waits_for=Wait.NETWORK_SERVICE, until=task.memory[_READY_AT])
-    del task.memory[_READY_AT]
-    return results.DONE
+        return results.PollAfter(left, waits_for=Wait.PORTS, until=task.memory[_READY_AT])
+    noted = [port.internal_info[purpose.note] for port in task.ports if purpose.note in port.internal_info]
+    with _leaving_after_failure(task, neutron, purpose):
+        waited = active_ports.wait(task, neutron, noted)
+    if waited is results.DONE:
+        del task.memory[_READY_AT]
+    return waited
 
 
-def _leave_after_failure(task: Task, neutron: Neutron, purpose: Purpose) -> None:
+@contextlib.contextmanager
+def _leaving_after_failure(task: Task, neutron: Neutron, purpose: Purpose) -> Iterator[None]:
+    """Leave no port behind, except where the step is tried again because Neutron does not answer."""
     try:
-        leave(task, neutron, purpose)
-    except errors.IngotError as also:
-        LOG.warning("Node %s: ports on the %s network may stay: %s", task.node.uuid, purpose.name, also.message)
+        yield
+    except errors.NetworkServiceUnavailable:
+        raise
+    except errors.IngotError:
+        try:
+            leave(task, neutron, purpose)
+        except errors.IngotError as also:
+            LOG.warning("Node %s: ports on the %s network may stay: %s", task.node.uuid, purpose.name, also.message)
+        raise
 
 
 def leave(task: Task, neutron: Neutron, purpose: Purpose) -> None:

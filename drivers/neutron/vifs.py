@@ -182,6 +182,29 @@ def release_all(task: Task, neutron: Neutron) -> None:
         _release(task, neutron, ident, one)
 
 
+# Changes of the machine's ports
+
+
+def change(task: Task, neutron: Neutron, uuid: str, address: str | None, client_id: str | None) -> None:
+    """Carry what is about to change of a port or portgroup to the VIF that is attached to it.
+
+    :param address: its new address; None: it stays.
+    :param client_id: of DHCP; None: it stays, and empty: there is none.
+    """
+    ident = next((vif for vif, one in list_attached(task).items() if one.uuid == uuid), None)
+    port = neutron.find_port(ident) if ident else None
+    if port is None:
+        return
+    attributes: Json = {} if address is None else {"mac_address": address}
+    if client_id is not None:
+        attributes["extra_dhcp_opts"] = [{"opt_name": bindings.CLIENT_ID, "opt_value": client_id or None}]
+    if address is not None and port[bindings.HOST]:  # Neutron changes no MAC address of a port that is bound
+        attributes |= {name: port[name] for name in (bindings.HOST, bindings.PROFILE)}
+        neutron.update_port(port["id"], bindings.UNBOUND)
+    neutron.update_port(port["id"], attributes)
+    LOG.info("Node %s: VIF %s is changed with port %s", task.node.uuid, ident, uuid)
+
+
 def _bind(task: Task, neutron: Neutron, ident: str, attributes: Json, is_strict: bool) -> Json | None:
     purpose_ports.require_agent(neutron, attributes)
     port = neutron.update_port(ident, attributes)

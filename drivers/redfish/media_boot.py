@@ -10,11 +10,12 @@ from oslo_log import log
 
 from ingot.common import errors, fetching
 from ingot.common.conf import opts
-from ingot.common.json_types import MediaConfig
+from ingot.common.json_types import Json, MediaConfig
 from ingot.drivers.images import configdrive, fetches, media, ramdisks
 from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.management import ManagementInterface
+from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.redfish import boot_device, connection, virtual_media
@@ -115,12 +116,18 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         own = self._describe_ramdisk(task, kernel_parameters)
         if task.node.flow == "inspect" and self.conf.inspector.force_dhcp:
             own["without_network_data"] = True
+        elif not task.node.network_data and (found := self._find_network_data(task)):
+            own["network_data"] = found
         if self.brings_token(task) and (token := task.node.agent_token):
             if self.agent_sees_medium or "second" in own:
                 own["token"] = token
             else:
                 own["arguments"] += f" ipa-agent-token={token}"
         self._boot(task, "ramdisk", own)
+
+    @staticmethod
+    def _find_network_data(task: Task) -> Json:
+        return get_interface(task, NetworkInterface).get_agent_network_data(task)
 
     def _describe_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> MediaConfig:
         """Return what is on the medium that boots the agent, but for its token."""

@@ -5,7 +5,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import openstack
 import testtools
+from openstack import exceptions
 
 from tests.functional.deployment import lab
 from tests.gate import cloud, networking
@@ -161,6 +163,25 @@ class WayTest(NeutronTest):
         self.forget_hooks()
         self.delete(uuid)
         self.bench.eventually(lambda: not self.own_ports(), "the sweep finds the port")
+
+
+class BaremetalAgentTest(NeutronTest):
+    """What the agent of networking-baremetal asks, with the library by which it asks."""
+
+    def test_it_learns_the_physical_networks_of_nodes_and_which_nodes_are_gone(self) -> None:
+        uuid = self.enroll()
+        for port in self.bench.user.get(f"/v1/nodes/{uuid}/ports")["ports"]:
+            self.bench.user.patch(f"/v1/ports/{port['uuid']}", {"/physical_network": networking.PHYSICAL_NETWORK})
+        baremetal = openstack.connect(
+            auth_type="none", baremetal_endpoint_override=self.bench.url, load_yaml_config=False
+        ).baremetal
+        mappings: dict[str, set[str]] = {}
+        for found in baremetal.ports(details=True, conductor_groups=[]):
+            mappings.setdefault(found.node_id, set()).add(found.physical_network)
+        self.assertEqual({networking.PHYSICAL_NETWORK}, mappings[uuid])
+        self.assertEqual(uuid, baremetal.get_node(uuid).id)
+        self.delete(uuid)
+        self.assertRaises(exceptions.NotFoundException, baremetal.get_node, uuid)
 
 
 class KillTest(NeutronTest):

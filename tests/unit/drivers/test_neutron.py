@@ -1,10 +1,13 @@
 """The network interfaces flat and neutron, on a small Neutron that can be made to fail."""
 
+import json
 from typing import Any, ClassVar
 from unittest import mock
 
 from ingot.common import context, errors, states
 from ingot.db import models
+from ingot.drivers.agent import booting
+from ingot.drivers.images import configdrive
 from ingot.drivers.interfaces import noop, results
 from ingot.drivers.loading import factory
 from tests import network_service
@@ -18,13 +21,12 @@ class NeutronCase(fakes.DriverTestCase):
     """Has a node with two ports, of which one boots from the network."""
 
     interface: ClassVar[str] = "neutron"
+    purposes: ClassVar[tuple[str, ...]] = ("cleaning", "provisioning", "rescuing")
 
     def setUp(self) -> None:
         super().setUp()
         self.service = self.useFixture(network_service.NetworkService())
-        self.networks = {
-            name: self.service.add("networks", name=name)["id"] for name in ("cleaning", "provisioning", "rescuing")
-        }
+        self.networks = {name: self.service.add("networks", name=name)["id"] for name in self.purposes}
 
     def task(self, **columns: Any) -> fakes.MemoryTask:
         conf = fakes.configuration(
@@ -361,6 +363,186 @@ class VIFTest(NeutronCase):
     def test_without_a_vif_there_is_no_network_for_an_instance(self) -> None:
         task = self.task()
         self.assertIn("has no VIF", self.refused(task.driver.network.configure_tenant_networks, task))
+
+
+class ActiveTest(NeutronCase):
+    """Ports are waited for until they are connected."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.service.connects = False
+        self.waiting = self.task()
+
+    def clean(self) -> Any:
+        return self.waiting.driver.network.add_cleaning_network(self.waiting)
+
+    def test_no_port_is_made_twice_while_it_is_waited_for(self) -> None:
+        answer = self.clean()
+        assert isinstance(answer, results.PollAfter)
+        self.assertEqual("ports", answer.waits_for)
+        (port,) = self.service.ports
+        self.clean()
+        self.assertEqual([port], self.service.ports)
+        self.service.connect()
+        self.assertEqual((results.DONE, {}), (self.clean(), self.waiting.memory))
+
+    def test_one_that_is_late_is_an_error_where_the_operator_says_so_and_leaves_nothing(self) -> None:
+        self.waiting.conf.set_override("fail_on_inactive_port", True, group="neutron")
+        self.clean()
+        (port,) = self.service.ports
+        self.waiting.memory["ports_active_until"] = 0
+        self.assertIn(port["id"], self.refused(self.clean, error=errors.NetworkError))
+        self.assertEqual(([], {}), (self.service.ports, self.waiting.node.driver_internal_info))
+
+    def test_otherwise_there_is_a_warning(self) -> None:
+        self.clean()
+        self.waiting.memory["ports_active_until"] = 0
+        with self.assertLogs("ingot.drivers.neutron.active_ports", "WARNING") as logged:
+            self.assertEqual(results.DONE, self.clean())
+        self.assertIn("port_active_timeout", logged.output[0])
+
+    def test_one_that_has_an_error_is_not_waited_for(self) -> None:
+        self.clean()
+        self.service.ports[0]["status"] = "ERROR"
+        self.assertEqual(results.DONE, self.clean())
+
+    def test_what_cannot_become_active_is_not_waited_for(self) -> None:
+        for about in ({"admin_state_up": False}, {"binding:vif_type": "binding_failed"}):
+            self.service.rows["ports"].clear()
+            self.waiting = self.task()
+            self.clean()
+            self.service.ports[0] |= about
+            self.assertEqual(results.DONE, self.clean())
+
+    def test_they_need_not_be_where_the_operator_says_so(self) -> None:
+        self.waiting.conf.set_override("port_active_timeout", 0, group="neutron")
+        self.assertEqual(results.DONE, self.clean())
+
+    def test_vifs_are_bound_once_and_waited_for(self) -> None:
+        vif, network = self.vif(), self.waiting.driver.network
+        self.attach(self.waiting, vif)
+        self.assertIsInstance(network.configure_tenant_networks(self.waiting), results.PollAfter)
+        changes = [method for method, _path, _sent in self.service.asked if method == "PUT"]
+        self.assertIsInstance(network.configure_tenant_networks(self.waiting), results.PollAfter)
+        self.assertEqual(changes, [method for method, _path, _sent in self.service.asked if method == "PUT"])
+        self.service.connect()
+        self.assertEqual(results.DONE, network.configure_tenant_networks(self.waiting))
+
+
+class SmartNicTest(NeutronCase):
+    """The machine is on while its smart NIC is switched, by an agent that runs there."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.smart = self.task(power_state=states.POWER_OFF)
+        link = {"port_id": "rep0-0", "hostname": "dpu-1"}
+        self.smart.ports = [fakes.port(FIRST, id=1, is_smartnic=True, local_link_connection=link)]
+
+    def connect(self) -> Any:
+        return booting.reconnect(self.smart, self.smart.driver.network.add_cleaning_network)
+
+    def power(self) -> str | None:
+        return str(self.smart.driver.power.get_power_state(self.smart))
+
+    def test_it_is_on_until_its_ports_are_connected(self) -> None:
+        self.smart.driver.power.start_power_change(self.smart, states.POWER_OFF)
+        self.service.connects = False
+        for _ in range(5):
+            answer = self.connect()
+        assert isinstance(answer, results.PollAfter)
+        self.assertEqual((states.POWER_ON, []), (self.power(), self.service.ports))
+        self.service.add("agents", host="dpu-1", alive=True)
+        self.connect()
+        self.assertEqual((states.POWER_ON, 1), (self.power(), len(self.service.ports)))
+        self.service.connect()
+        self.assertEqual(results.DONE, self.run_to_end(self.connect))
+        self.assertEqual((states.POWER_OFF, {}), (self.power(), self.smart.memory))
+
+    def test_an_agent_that_does_not_come_is_an_error(self) -> None:
+        self.smart.conf.set_override("neutron_agent_max_attempts", 1, group="agent")
+        self.assertIsInstance(self.smart.driver.network.get_ready(self.smart), results.PollAfter)
+        self.smart.memory["agents_until"] = 0
+        message = self.refused(self.smart.driver.network.get_ready, self.smart, error=errors.NetworkError)
+        self.assertIn("dpu-1", message)
+
+    def test_its_port_has_to_be_active(self) -> None:
+        self.service.add("agents", host="dpu-1", alive=True)
+        self.service.connects = False
+        self.smart.driver.network.add_cleaning_network(self.smart)
+        self.smart.memory["ports_active_until"] = 0
+        self.assertIn(
+            "DOWN", self.refused(self.smart.driver.network.add_cleaning_network, self.smart, error=errors.NetworkError)
+        )
+        self.assertEqual([], self.service.ports)
+
+
+class NetworkDataTest(NeutronCase):
+    """What instances and agents learn of their networks."""
+
+    def add_subnet(self) -> dict[str, Any]:
+        return self.service.add(
+            "subnets",
+            ip_version=4,
+            cidr="10.1.0.0/16",
+            gateway_ip="10.1.0.1",
+            dns_nameservers=["10.1.0.2"],
+            host_routes=[{"destination": "10.9.0.0/24", "nexthop": "10.1.0.9"}],
+        )
+
+    def test_an_instance_learns_of_its_users_ports(self) -> None:
+        task, subnet = self.task(), self.add_subnet()
+        network = self.service.add("networks", name="tenant", mtu=9000)["id"]
+        group = fakes.portgroup(id=1, mode="802.3ad", properties={"xmit_hash_policy": "layer3+4"}, address=GROUP)
+        task.portgroups = [group]
+        task.ports[1].portgroup_id = 1
+        address = {"subnet_id": subnet["id"], "ip_address": "10.1.0.5"}
+        bond, single = self.vif(network, fixed_ips=[address]), self.vif(network)
+        self.attach(task, bond)
+        self.attach(task, single)
+        shown = task.driver.network.get_instance_network_data(task)
+        about = {"mtu": 9000, "ethernet_mac_address": FIRST, "vif_id": single}
+        links = {link["id"]: link for link in shown["links"]}
+        self.assertEqual({"id": "iface0", "type": "phy", **about}, links["iface0"])
+        self.assertEqual(["iface2"], links["iface1"]["bond_links"])
+        self.assertEqual(("802.3ad", GROUP), (links["iface1"]["bond_mode"], links["iface1"]["ethernet_mac_address"]))
+        self.assertEqual(SECOND, links["iface2"]["ethernet_mac_address"])
+        anywhere = {"network": "0.0.0.0", "netmask": "0.0.0.0", "gateway": "10.1.0.1"}
+        self.assertEqual(
+            [
+                {
+                    "id": subnet["id"],
+                    "network_id": network,
+                    "type": "ipv4",
+                    "link": "iface1",
+                    "ip_address": "10.1.0.5",
+                    "netmask": "255.255.0.0",
+                    "routes": [anywhere, {"network": "10.9.0.0", "netmask": "255.255.255.0", "gateway": "10.1.0.9"}],
+                }
+            ],
+            shown["networks"],
+        )
+        self.assertEqual([{"type": "dns", "address": "10.1.0.2"}], shown["services"])
+
+    def test_a_config_drive_that_says_nothing_of_networks_is_completed(self) -> None:
+        task = self.task()
+        self.attach(task, vif := self.vif())
+        for given in ({}, {"network_data": {"links": [], "networks": []}}):
+            parts = json.loads(str(configdrive.build(task, given, keeps_parts=True)))
+            self.assertEqual([vif], [link["vif_id"] for link in parts["network_data"]["links"]])
+        own = {"network_data": {"links": [{"id": "mine"}]}}
+        self.assertEqual(own, json.loads(str(configdrive.build(task, own, keeps_parts=True))))
+
+    def test_an_agent_that_boots_media_learns_of_its_own(self) -> None:
+        task, subnet = self.task(), self.add_subnet()
+        self.assertEqual({}, task.driver.network.get_agent_network_data(task))
+        task.driver.network.add_cleaning_network(task)
+        self.assertEqual({}, task.driver.network.get_agent_network_data(task))  # without addresses it asks for them
+        (port,) = self.service.ports
+        port["fixed_ips"] = [{"subnet_id": subnet["id"], "ip_address": "10.1.0.6"}]
+        shown = task.driver.network.get_agent_network_data(task)
+        self.assertEqual(
+            ("10.1.0.6", FIRST), (shown["networks"][0]["ip_address"], shown["links"][0]["ethernet_mac_address"])
+        )
 
 
 class FlatTest(NeutronCase):
