@@ -367,6 +367,11 @@ NETWORK_REQUESTS = counter(
     Part.CONDUCTOR, "ingot_network_service_requests_total", "What Neutron was asked for, by outcome.", "outcome"
 )
 
+POWER_UPDATES = counter(
+    Part.CONDUCTOR, "ingot_nova_power_updates_total",
+    "Power states of servers that Nova was told, by outcome: sent, refused by it, or lost.", "outcome"
+)  # fmt: skip
+
 # The database
 
 DB_SECONDS = histogram(

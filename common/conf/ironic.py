@@ -54,7 +54,6 @@ _NO_SWITCHES = (
     "with switches of a site without Neutron, nor with traits of networks."
 )
 _NO_VOLUMES = "Ingot does not ask Cinder: give a node's volume targets their addresses (storage interface external)."
-_NO_NOVA = "Ingot does not notify Nova of power states: Nova reads them itself, some minutes later."
 _NO_RPC = "Ingot has no JSON RPC: several hosts share a database and RabbitMQ (rpc_transport = oslo)."
 _IPMI = "Ingot speaks IPMI itself, without ipmitool."
 _TLS_AGENT = "Agents make a certificate of their own at each boot, which Ingot pins."
@@ -79,7 +78,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "mdns": (_NO, "Ingot does not announce itself by mDNS; ramdisks get its address as a kernel parameter."),
     "metrics_statsd": (_NO, _STATSD),
     "nfs": (_IGNORED, _MEDIA),
-    "nova": (_NO, _NO_NOVA),
     "oslo_concurrency": (_IGNORED, "Ingot has no lock files."),
     "oslo_messaging_amqp": (_NO, "RabbitMQ is the only broker."),
     "oslo_messaging_kafka": (_NO, "RabbitMQ is the only broker."),
@@ -96,7 +94,6 @@ _CREDENTIALS = "auth_url auth_type auth_section"
 
 _ROWS = (
     _Row("neutron", "retries", _IGNORED, "Write status_code_retries and status_code_retry_delay."),
-    _Row("nova", "send_power_notifications", _IGNORED, _NO_NOVA),
     _Row("console", "terminal terminal_cert_dir terminal_pid_dir terminal_timeout kill_timeout", _IGNORED, _CONSOLE),
     _Row("console", "subprocess_checking_interval subprocess_timeout", _IGNORED, _CONSOLE),
     _Row("console", "socat_address port_range", _NO, _CONSOLE),
