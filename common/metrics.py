@@ -369,7 +369,7 @@ NETWORK_REQUESTS = counter(
 
 POWER_UPDATES = counter(
     Part.CONDUCTOR, "ingot_nova_power_updates_total",
-    "Power states of servers that Nova was told, by outcome: sent, refused by it, or lost.", "outcome"
+    "Power states of servers for Nova, by outcome: sent, refused by it, or lost.", "outcome"
 )  # fmt: skip
 
 # The database

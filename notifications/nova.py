@@ -1,6 +1,6 @@
-"""Tells Nova that the machine of a server was switched on or off, on a thread of its own.
+"""Notifies Nova that the machine of a server was switched on or off, on a thread of its own.
 
-Nothing that happens to a node waits for Nova. Of a server, Nova is told the last state only.
+Nothing that happens to a node waits for Nova. Of a server, only the last state is sent.
 """
 
 import threading
@@ -28,7 +28,7 @@ _MICROVERSION = "2.76"
 """The first one with events of this kind."""
 
 MOST_WAITING = 2000
-"""Servers of which Nova is to be told at most; what comes after them is lost."""
+"""Servers whose states wait at most; what comes after them is lost."""
 
 _AT_ONCE = 50
 _LONGEST = 60  # seconds that an answer may take where no timeout is configured
@@ -69,7 +69,7 @@ class Update(NamedTuple):
     """A server's power state.
 
     :param request: id of the request that has changed it, for Nova's log.
-    :param until: moment after which it is not worth telling; of the monotonic clock.
+    :param until: moment after which it is not sent anymore; of the monotonic clock.
     """
 
     server: str
@@ -79,13 +79,13 @@ class Update(NamedTuple):
 
 
 class PowerUpdates:
-    """The servers of which Nova is to be told, and the thread that does it. It begins with the first one."""
+    """The servers whose states wait, and the thread that sends them. It begins with the first one."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._has_login = _GROUP in conf and bool(conf.nova.auth_type or conf.nova.auth_section)
         if _GROUP in conf and conf.nova.send_power_notifications and not self._has_login:
-            LOG.warning("Nova is not told of power states: [nova] auth_type is not set.")
+            LOG.warning("Nova is not notified of power states: [nova] auth_type is not set.")
         self._waiting: dict[str, Update] = {}
         self._sending: Sequence[Update] = ()
         self._changed = threading.Condition()
@@ -97,11 +97,11 @@ class PowerUpdates:
 
     @property
     def is_on(self) -> bool:
-        """Whether Nova is told anything."""
+        """Whether anything is sent."""
         return self._has_login and bool(self._conf.nova.send_power_notifications)
 
     def tell(self, server: str | None, power_state: str | None, request: str | None = None) -> None:
-        """Have Nova told of a power state soon, in place of what it was to be told of this server before.
+        """Have a power state sent soon, in place of what waits of this server.
 
         It never waits. What is no server of Nova's, or no state that Nova has, is passed over.
 
@@ -122,7 +122,7 @@ class PowerUpdates:
             self._changed.notify_all()
 
     def tell_changes(self, before: Mapping[str, Any], after: Mapping[str, Any], request: str | None) -> None:
-        """Have Nova told of what was written to a node, if its power has changed or a request for it has ended.
+        """Have the power state of a written node sent, if it has changed or a request for it has ended.
 
         :param before: the columns of the node.
         """
@@ -131,7 +131,7 @@ class PowerUpdates:
             self.tell(after["instance_uuid"], after["power_state"], request)
 
     def close(self, patience: float = PATIENCE_S) -> None:
-        """Tell Nova what waits, for so many seconds at most. What is left then is lost, and counted."""
+        """Send what waits, for so many seconds at most. What is left then is lost, and counted."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -149,7 +149,7 @@ class PowerUpdates:
             except NovaAway as exc:
                 self._keep(updates, str(exc))
             except Exception as exc:  # the edge of a thread
-                LOG.exception("Telling Nova of power states failed unexpectedly")
+                LOG.exception("Sending power states to Nova failed unexpectedly")
                 self._keep(updates, type(exc).__name__)
 
     def _take(self) -> list[Update]:
@@ -174,18 +174,18 @@ class PowerUpdates:
             kept = {one.server: one for one in current if one not in lost}
             self._waiting, self._sending = kept | self._waiting, ()
         if not self._pause:
-            LOG.warning("Nova was not told of power states, and will be told again: %s", reason)
+            LOG.warning("Nova was not notified of power states, which will be sent again: %s", reason)
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def _lose(self, updates: Sequence[Update], reason: str) -> None:
-        """Count what Nova is not told, and log it; of many at once, one line in ten seconds."""
+        """Count what is not sent, and log it; of many at once, one line in ten seconds."""
         if not updates:
             return
         _LOST.inc(len(updates))
         self._unlogged += len(updates)
         if time.monotonic() - self._logged_at >= _SUMMARY_S:
             LOG.error(
-                "Nova was not told the power states of %d servers, it has to find out itself. The last is %s (%s): %s",
+                "Power states of %d servers lost: Nova has to read them itself. The last is %s (%s): %s",
                 *(self._unlogged, updates[-1].server, updates[-1].tag, reason),
             )
             self._unlogged, self._logged_at = 0, time.monotonic()
@@ -233,7 +233,7 @@ class PowerUpdates:
         for one, code in codes.items():
             if code == requests.codes.ok:
                 _SENT.inc()
-                LOG.debug("Nova was told of server %s: %s", one.server, one.tag)
+                LOG.debug("Nova has taken the power state of server %s: %s", one.server, one.tag)
             else:
                 _REFUSED.inc()
                 LOG.info(

@@ -1,4 +1,4 @@
-"""A small Nova over real HTTP that takes events of other services, for faults that the real one cannot be made to have."""
+"""A small Nova over real HTTP that takes events, for faults that the real one cannot be made to have."""
 
 import http.server
 import threading
@@ -18,7 +18,7 @@ _PATH = "/os-server-external-events"
 class ComputeService(fixtures.Fixture):
     """
     :ivar url: as an endpoint of a catalog.
-    :ivar told: (server, tag) of each event that was taken, in their order.
+    :ivar taken: (server, tag) of each event that was taken, in their order.
     :ivar requests: headers and sent object of each request.
     :ivar refusals: statuses with which the next requests are answered.
     :ivar codes: that of events of a server, by its uuid.
@@ -28,7 +28,7 @@ class ComputeService(fixtures.Fixture):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[tuple[str, str]] = []
+        self.taken: list[tuple[str, str]] = []
         self.requests: list[tuple[dict[str, str], Any]] = []
         self.refusals: list[int] = []
         self.codes: dict[str, int] = {}
@@ -56,7 +56,7 @@ class ComputeService(fixtures.Fixture):
         for event in events:
             code = self.codes.get(event["server_uuid"], 200)
             if code == 200:
-                self.told.append((event["server_uuid"], event["tag"]))
+                self.taken.append((event["server_uuid"], event["tag"]))
             answers.append({**event, "code": code, "status": "completed" if code == 200 else "failed"})
         return (200 if all(one["code"] == 200 for one in answers) else 207), {"events": answers}
 

@@ -47,8 +47,8 @@ _FILES = "Ingot keeps no images on its disk: agents fetch them from where they a
 _MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
 _PXE = "Ingot renders what loaders read at /boot; ingot-boot serves loaders by TFTP, from [boot_services] directory."
 _CONSOLE = "Ingot starts no program for consoles: ipmitool-sol serves them as websockets of the API."
-_SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
-_SWIFT += "database."
+_SWIFT = "Ingot stores nothing in Swift: config drives and logs are in the database. Images of Glance that are there "
+_SWIFT += "are another matter, see [agent] image_download_source."
 _NO_SWITCHES = (
     "Ingot connects machines by Neutron (network interfaces flat and neutron) or not at all (noop): nothing is done "
     "with switches of a site without Neutron, nor with traits of networks."
@@ -126,7 +126,6 @@ _ROWS = (
          "Logs of agents are in the database (GET /ingot/v1/nodes/<node>/logs), and in files in "
          "deploy_logs_local_path."),
     _Row("agent", "deploy_logs_swift_container deploy_logs_swift_days_to_expire", _NO, _SWIFT),
-    _Row("agent", "image_download_source", _IGNORED, "As http: agents fetch the image from where it is."),
     _Row("agent", "manage_agent_boot", _NO, "The agent is always booted by Ingot."),
     _Row("agent", "agent_api_version", _IGNORED, "Agents have v1 only."),
     _Row("agent", "memory_consumed_by_agent", _NO, "Ingot does not compare images with a machine's memory."),
@@ -244,9 +243,7 @@ _ROWS = (
     _Row("healthcheck", "backends disable_by_file_paths enable_by_file_paths allowed_source_ranges "
          "ignore_proxied_requests", _NO, "The database is what it asks; disable_by_file_path names one file."),
     # Other services
-    _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "
-         "swift_store_multiple_containers_seed swift_temp_url_cache_enabled swift_temp_url_duration "
-         "swift_temp_url_expected_download_start_delay swift_temp_url_key", _IGNORED, _SWIFT),
+    _Row("glance", "swift_account_prefix", _IGNORED, "Write the whole name as swift_account."),
     _Row("glance", "allowed_direct_url_schemes num_retries interface", _NO,
          "Images of Glance are passed on by the API."),
     _Row("service_catalog", f"{_CREDENTIALS} username password project_name project_id project_domain_id "

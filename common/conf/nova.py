@@ -1,4 +1,4 @@
-"""Options of the group [nova]: where Nova is told of power states, and as whom.
+"""Options of the group [nova]: where Nova is, and as whom it is notified of power states.
 
 They come from a large library, so that a process has them only if some are set.
 """
@@ -13,14 +13,14 @@ OPTIONS: list[cfg.Opt] = [
     cfg.BoolOpt(
         "send_power_notifications",
         default=True,
-        help="Whether Nova is told when the machine of a server was switched on or off, by users of Ingot or by "
+        help="Whether Nova is notified when the machine of a server was switched on or off, by users of Ingot or by "
         "others. Without auth_type it is not: Nova then finds out itself, some minutes later.",
     ),
     cfg.IntOpt(
         "power_notification_deadline",
         default=300,
         min=1,
-        help="Seconds for which Nova is told again while it is away or fails. What it has not taken then is lost, and "
+        help="Seconds for which a power state is sent again while Nova is away or fails. Then it is lost, which is "
         "counted and logged: by default, Nova reads power states itself every 10 minutes.",
     ),
 ]

@@ -258,6 +258,13 @@ class Task:
         for one in places:
             one.internal_info = ports.change_note(one.internal_info, key, notes.get(one.uuid))
 
+    def remove_volume_targets(self) -> None:
+        if self.volume_targets:
+            self.add_extra_write(volumes.build_removal_of_targets(self.node.id))
+            self.write()
+            LOG.info("Node %s: %d volume targets of the instance deleted", self.node.uuid, len(self.volume_targets))
+            self.volume_targets.clear()
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         self.add_extra_write(facts.BIOS.build_write(self.node.id, read))
 

@@ -72,6 +72,7 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
             network.remove_servicing_network(task)
             network.unconfigure_tenant_networks(task)
             get_interface(task, StorageInterface).detach_volumes(task)
+            task.remove_volume_targets()
             secure_boot.switch(task, False)
 
         return results.run_phases(task, power_control.power_off, leave)

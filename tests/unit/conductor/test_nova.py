@@ -1,4 +1,4 @@
-"""Nova learns of power changes of its servers' machines, whoever makes them, and keeps no machine waiting."""
+"""Nova learns of all power changes of its servers' machines, and keeps no machine waiting."""
 
 from typing import Any
 
@@ -26,18 +26,18 @@ class NovaTest(conductor_case.ConductorCase):
         self.notify(node)
         self.assertEqual(result, self.settled(node).power_state)
 
-    def check_told(self, *tags: str) -> None:
-        conductor_case.eventually(lambda: len(self.nova.told) >= len(tags), f"Nova is told {tags}")
-        self.assertEqual([(SERVER, tag) for tag in tags], self.nova.told)
+    def check_events(self, *tags: str) -> None:
+        conductor_case.eventually(lambda: len(self.nova.taken) >= len(tags), f"Nova takes {tags}")
+        self.assertEqual([(SERVER, tag) for tag in tags], self.nova.taken)
 
     def test_a_change_by_request(self) -> None:
         node = self.node()
         self.switch(node, states.POWER_OFF, states.POWER_OFF)
-        self.check_told("POWER_OFF")
+        self.check_events("POWER_OFF")
         self.switch(node, states.POWER_ON, states.POWER_ON)
-        self.check_told("POWER_OFF", "POWER_ON")
+        self.check_events("POWER_OFF", "POWER_ON")
         self.switch(node, states.REBOOT, states.POWER_ON)
-        self.check_told("POWER_OFF", "POWER_ON", "POWER_ON")
+        self.check_events("POWER_OFF", "POWER_ON", "POWER_ON")
 
     def test_a_state_that_was_found(self) -> None:
         node = self.node()
@@ -47,7 +47,7 @@ class NovaTest(conductor_case.ConductorCase):
         synchronizer = PowerSynchronizer(self.conductor.services, lambda _node: True)
         self.addCleanup(synchronizer.stop)
         synchronizer.read([node.uuid])
-        self.check_told("POWER_OFF")
+        self.check_events("POWER_OFF")
 
     def test_a_machine_without_a_server_is_not_its_business(self) -> None:
         self.switch(self.node(instance_uuid=None), states.POWER_OFF, states.POWER_OFF)

@@ -1,4 +1,4 @@
-"""Nova is told of power states by a thread of its own, which keeps no one waiting and counts what it loses."""
+"""Power states go to Nova by a thread of its own, which keeps no one waiting and counts what it loses."""
 
 import contextlib
 import logging
@@ -52,7 +52,7 @@ class NovaCase(testtools.TestCase):
             self.assertEqual(expected.get(outcome, 0), count(outcome) - number, outcome)
 
 
-class TestTold(NovaCase):
+class TestSent(NovaCase):
     def test_an_event_is_as_nova_takes_it(self) -> None:
         with self.counted(sent=1):
             self.updates().tell(SERVER, states.POWER_OFF, REQUEST)
@@ -96,8 +96,8 @@ class TestFaults(NovaCase):
         self.nova.refusals += [503, 401, 500, 429]
         with self.counted(sent=1):
             self.updates().tell(SERVER, states.POWER_ON)
-        self.assertEqual([(SERVER, "POWER_ON")], self.nova.told)
-        self.assertEqual(1, self.log.output.count("will be told again"), "one line for all")
+        self.assertEqual([(SERVER, "POWER_ON")], self.nova.taken)
+        self.assertEqual(1, self.log.output.count("will be sent again"), "one line for all")
 
     def test_what_is_no_nova_is_tried_again(self) -> None:
         self.nova.body = {"events": [{"code": 200}]}
@@ -123,7 +123,7 @@ class TestFaults(NovaCase):
         with self.counted(refused=1, sent=1):
             for server in (SERVER, OTHER):
                 updates.tell(server, states.POWER_ON)
-        self.assertEqual([(OTHER, "POWER_ON")], self.nova.told)
+        self.assertEqual([(OTHER, "POWER_ON")], self.nova.taken)
         self.assertIn("knows no such server", self.log.output)
 
     def test_of_a_server_the_last_state_counts(self) -> None:
@@ -133,7 +133,7 @@ class TestFaults(NovaCase):
             updates.tell(SERVER, states.POWER_OFF)
             eventually(lambda: self.nova.requests, "the first try")
             updates.tell(SERVER, states.POWER_ON)
-        self.assertEqual([(SERVER, "POWER_ON")], self.nova.told)
+        self.assertEqual([(SERVER, "POWER_ON")], self.nova.taken)
 
     def test_a_slow_nova_keeps_no_one_and_is_given_up_in_time(self) -> None:
         self.nova.pause = patience.seconds(2)
