@@ -1,11 +1,10 @@
-"""Signed URLs of Swift, where Glance keeps images: with one, every client can read the image until it ends, without a login.
+"""Signed URLs of Swift, where Glance keeps images: with one, every client can read the image, until the URL ends.
 
 The signature is an HMAC with SHA-256 of method, end and path, with a key of the account that both know.
 """
 
 import hashlib
 import hmac
-import math
 import time
 from urllib.parse import quote
 
@@ -57,7 +56,8 @@ def _find_end(conf: cfg.ConfigOpts) -> int:
     Where a cache before Swift is to know URLs again, all conductors have the same one for as long as it is valid.
     """
     options = conf.glance
+    seconds = int(options.swift_temp_url_duration)
     if not options.swift_temp_url_cache_enabled:
-        return int(time.time()) + int(options.swift_temp_url_duration)
-    begins = time.time() + options.swift_temp_url_expected_download_start_delay
-    return (math.floor(begins / options.swift_temp_url_duration) + 2) * int(options.swift_temp_url_duration)
+        return int(time.time()) + seconds
+    begins = int(time.time()) + int(options.swift_temp_url_expected_download_start_delay)
+    return (begins // seconds + 2) * seconds
