@@ -126,6 +126,8 @@ class PowerUpdates:
 
         :param before: the columns of the node.
         """
+        if not self.is_on:
+            return
         has_ended = before["target_power_state"] and not after["target_power_state"]
         if has_ended or before["power_state"] != after["power_state"]:
             self.tell(after["instance_uuid"], after["power_state"], request)

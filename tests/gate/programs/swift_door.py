@@ -1,7 +1,7 @@
 """The part of Swift that judges signed URLs, before a directory of images.
 
 Run in Swift's environment: ``python swift_door.py PORT DIRECTORY ACCOUNT KEY``. The middleware is Swift's own; this
-stands for proxy and storage behind it, which want a ring of disks.
+stands for proxy and storage behind it, which want a ring of disks. Requests are written to the standard error.
 """
 
 import pathlib
@@ -40,15 +40,10 @@ class Images:
         return "200 OK", {"Content-Type": "application/octet-stream"}, b"" if method == "HEAD" else file.read_bytes()
 
 
-class Quiet(simple_server.WSGIRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        """Drop the log of requests."""
-
-
 def main() -> None:
     port, directory, account, key = sys.argv[1:]
     app = tempurl.filter_factory({})(Images(pathlib.Path(directory), account, key))
-    simple_server.make_server("127.0.0.1", int(port), app, handler_class=Quiet).serve_forever()
+    simple_server.make_server("127.0.0.1", int(port), app).serve_forever()
 
 
 if __name__ == "__main__":
