@@ -154,13 +154,10 @@ class TestNova(testtools.TestCase):
         super().setUpClass()
         cls.glance = cls.enterClassContext(imaging.Glance())
         options = {
-            "DEFAULT": {
-                "enabled_storage_interfaces": "noop,external",
-                "enabled_console_interfaces": "ipmitool-sol,no-console",
-            },
+            "DEFAULT": {"enabled_storage_interfaces": "noop,external"},
             "glance": {"auth_type": "none", "endpoint_override": cls.glance.url},
         }
-        cls.bench = cls.enterClassContext(lab.Lab(machines=8, options=options))
+        cls.bench = cls.enterClassContext(lab.Lab(machines=7, options=options))
         cls.nova = cls.enterClassContext(Nova(cls.bench.url))
 
     def enroll(self, index: int, connectors: bool = True, **fields: Any) -> str:
@@ -319,35 +316,10 @@ class TestNova(testtools.TestCase):
         self.assertEqual("InstanceNotFound", self.nova.ask("end_spawn")["result"]["error"])
         self.check_free(node)
 
-    def test_rescue_and_power_as_the_driver_uses_them(self) -> None:
-        node = self.enroll(5, console_interface="ipmitool-sol")
-        self.nova("begin", VIF)
-        image = self.upload("rescued")
-        self.make(node, image, "render-7", {"capabilities:boot_mode": "uefi"})
-        self.nova("spawn")
-        info = self.bench.user.node(node)["instance_info"]
-        self.assertEqual(('{"boot_mode": "uefi"}', image), (info["capabilities"], info["image_source"]))
-        links = self.bench.config_drive(5).partition(b'"links": [')[2][:300]
-        self.assertIn(self.bench.rack.machines[5]["macs"][0].encode(), links, "the address is the port's")
-        self.assertEqual([SHUTDOWN, "stopped"], self.nova("power_update", "POWER_OFF"))
-        self.assertEqual([RUNNING, "active"], self.nova("power_update", "POWER_ON"))
-
-        self.bench.user.put(f"/v1/nodes/{node}/states/console", {"enabled": True})
-        self.assertEqual("ConsoleTypeUnavailable", self.failure("serial")[0], "it is none of socat's")
-        self.assertTrue(self.bench.user.get(f"/v1/nodes/{node}/states/console")["console_enabled"], "after its reset")
-        self.assertEqual("ConsoleTypeUnavailable", self.failure("graphical")[0])
-
-        for preserve in (True, False):
-            self.nova("rebuild", preserve)
-            self.assertIn(b"secret again", self.bench.config_drive(5))
-        self.nova("rescue")
-        self.nova("destroy")
-        self.check_free(node)
-
     def test_a_machine_boots_from_a_volume(self) -> None:
-        node = self.enroll(6, connectors=False, storage_interface="external")
-        mac = self.bench.rack.machines[6]["macs"][0]
-        for kind, ident in (("mac", mac), ("iqn", "iqn.2026-01.org.example:6")):
+        node = self.enroll(5, connectors=False, storage_interface="external")
+        mac = self.bench.rack.machines[5]["macs"][0]
+        for kind, ident in (("mac", mac), ("iqn", "iqn.2026-01.org.example:5")):
             self.bench.user.post("/v1/volume/connectors", {"node_uuid": node, "type": kind, "connector_id": ident})
         self.nova("begin", VIF)
         data = {"target_iqn": "iqn.2026-01.org.example:v", "target_portal": "192.0.2.5:3260", "target_lun": 1}
@@ -355,7 +327,7 @@ class TestNova(testtools.TestCase):
         self.make(node, "", "render-8", {}, volume)
         self.nova("spawn")
         found = self.nova("connector")
-        self.assertEqual(("192.0.2.77", "iqn.2026-01.org.example:6"), (found["ip"], found["initiator"]))
+        self.assertEqual(("192.0.2.77", "iqn.2026-01.org.example:5"), (found["ip"], found["initiator"]))
         self.assertNotIn("image_source", self.bench.user.node(node)["instance_info"])
         (target,) = self.bench.user.get(f"/v1/volume/targets?node={node}&detail=true")["targets"]
         self.assertEqual((volume["id"], 0, data), (target["volume_id"], target["boot_index"], target["properties"]))
@@ -363,7 +335,7 @@ class TestNova(testtools.TestCase):
         self.check_free(node)
 
     def test_networks_are_put_back_when_there_is_no_volume(self) -> None:
-        node = self.enroll(7, storage_interface="external")
+        node = self.enroll(6, storage_interface="external")
         self.nova("begin", VIF)
         data = {"target_iqn": "iqn.2026-01.org.example:v", "target_lun": 1}
         volume = {"id": "3c6f7a53-2f0e-4f62-b1d5-5a0b3a1e8a62", "data": data}

@@ -173,13 +173,12 @@ class Compute:
     def image(self) -> image_meta.ImageMeta:
         return image_meta.ImageMeta.from_instance(self.instance)
 
-    def rebuild(self, preserve_ephemeral: bool = False) -> None:
+    def rebuild(self) -> None:
         self.instance.task_state = task_states.REBUILDING
         self.instance.save()
         self.driver.rebuild(
             *(self.context, self.instance, self.image, [], "secret again", {}, [], None, None),
             network_info=self.network,
-            preserve_ephemeral=preserve_ephemeral,
         )
         self.instance.task_state = None
         self.instance.save()
@@ -222,12 +221,6 @@ class Compute:
             "binding": self.driver.network_binding_host_id(self.context, self.instance),
         }
 
-    def power_update(self, state: str) -> list[Any]:
-        """Do with an event of Ingot's what the compute manager does; return the states in Nova's database."""
-        self.driver.power_update_event(self.instance, state)
-        self.instance.refresh()
-        return [self.instance.power_state, self.instance.vm_state]
-
     def connector(self) -> dict[str, Any]:
         """Return what Cinder gets of the machine, with the addresses that Nova knows."""
         cache = objects.InstanceInfoCache.get_by_instance_uuid(self.context, self.instance.uuid)
@@ -252,9 +245,6 @@ class Compute:
 
     def serial(self) -> None:
         self.driver.get_serial_console(self.context, self.instance)
-
-    def graphical(self) -> None:
-        self.driver.get_vnc_console(self.context, self.instance)
 
     def destroy(self) -> None:
         self.driver.destroy(self.context, self.instance, self.network, self.devices)
