@@ -374,6 +374,11 @@ SWITCH_CHANGES = counter(
     "outcome",
 )
 
+POWER_UPDATES = counter(
+    Part.CONDUCTOR, "ingot_nova_power_updates_total",
+    "Power states of servers for Nova, by outcome: sent, refused by it, or lost.", "outcome"
+)  # fmt: skip
+
 # The database
 
 DB_SECONDS = histogram(

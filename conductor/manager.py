@@ -187,6 +187,7 @@ class Conductor:
             self._keepalive.wait(self.conf.conductor.heartbeat_interval)
         self.membership.unregister()
         self.services.notifier.close()
+        self.services.nova.close()
         tracing.flush()
         telemetry.remove_check(_PART)
         return ended

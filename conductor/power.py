@@ -235,6 +235,7 @@ class PowerSynchronizer:
             nodes.compare_and_set(self._services.db, node, changes, entries)
             if "power_state" in changes:
                 self._tell_correction(task, changes)
+                self._services.nova.tell(node.instance_uuid, str(changes["power_state"]), task.context.global_id)
         except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound) as exc:
             LOG.info("The next round reads node %s again: %s", node.uuid, exc.message)
 

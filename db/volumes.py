@@ -88,3 +88,13 @@ _UNUSED = frozenset((states.ADOPTFAIL, states.ENROLL, states.MANAGEABLE))
 
 CONNECTORS = Volumes("Volume connector", ConnectorOfNode, sorted_by="id")
 TARGETS = Volumes("Volume target", TargetOfNode, sorted_by="boot_index")
+
+
+def build_removal_of_targets(node_id: int) -> nodes.ExtraWrite:
+    """Return the write that deletes all volume targets of a node, whose lock is held."""
+    table = TARGETS.source.table
+
+    def remove(connection: sa.Connection) -> None:
+        connection.execute(sa.delete(table).where(table.c.node_id == node_id))
+
+    return remove

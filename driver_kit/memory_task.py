@@ -108,6 +108,9 @@ class MemoryTask:
             one.internal_info = ports.change_note(one.internal_info, key, notes.get(one.uuid))
         self.save()
 
+    def remove_volume_targets(self) -> None:
+        self.volume_targets = []
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
         self.bios = [dict(row) for row in read]
 

@@ -208,6 +208,17 @@ DEPLOY: list[cfg.Opt] = [
 
 AGENT: list[cfg.Opt] = [
     cfg.StrOpt(
+        "image_download_source",
+        default="http",
+        choices=[
+            ("http", "from where they are; those of Glance from the API, by links that end"),
+            ("local", "as http"),
+            ("swift", "those of Glance from Swift, by signed URLs: see [glance] swift_temp_url_key"),
+        ],
+        help="From where agents download images of instances, for nodes whose driver_info has no "
+        "image_download_source.",
+    ),
+    cfg.StrOpt(
         "api_ca_file",
         help="File of each host of the API with the authorities that verify the API; boot media carry it to the agent, "
         "which finds it at /etc/ironic-python-agent/ironic.crt.",

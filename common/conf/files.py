@@ -22,22 +22,24 @@ from ingot.common.conf.ironic import Verdict
 if TYPE_CHECKING:
     from keystoneauth1 import loading
 
-    from ingot.common.conf import glance, introspection, neutron
+    from ingot.common.conf import glance, introspection, neutron, nova
 else:
     glance = later.Module("ingot.common.conf.glance")
     introspection = later.Module("ingot.common.conf.introspection")
     neutron = later.Module("ingot.common.conf.neutron")
+    nova = later.Module("ingot.common.conf.nova")
     loading = later.Module("keystoneauth1.loading")
 
 _SECTION = re.compile(r"\[([^\]]+)\]\s*")
 _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 
-GLANCE, INSPECTOR, NEUTRON = "glance", "inspector", "neutron"
+GLANCE, INSPECTOR, NEUTRON, NOVA = "glance", "inspector", "neutron", "nova"
 
 SERVICES: Mapping[str, Callable[[], list[cfg.Opt]]] = {
     GLANCE: lambda: glance.OPTIONS,
     INSPECTOR: lambda: introspection.OPTIONS,
     NEUTRON: lambda: neutron.OPTIONS,
+    NOVA: lambda: nova.OPTIONS,
 }
 """Options of Ingot's own groups that need a large library."""
 

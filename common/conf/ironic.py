@@ -47,14 +47,13 @@ _FILES = "Ingot keeps no images on its disk: agents fetch them from where they a
 _MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
 _PXE = "Ingot renders what loaders read at /boot; ingot-boot serves loaders by TFTP, from [boot_services] directory."
 _CONSOLE = "Ingot starts no program for consoles: ipmitool-sol serves them as websockets of the API."
-_SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
-_SWIFT += "database."
+_SWIFT = "Ingot stores nothing in Swift: config drives and logs are in the database. Images of Glance that are there "
+_SWIFT += "are another matter, see [agent] image_download_source."
 _NO_SWITCHES = (
     "Ingot has no service for networks: it connects machines by Neutron (network interfaces flat and neutron), by "
     "switches that [genericswitch:NAME] describes (switch), or not at all (noop). It knows no traits of networks."
 )
 _NO_VOLUMES = "Ingot does not ask Cinder: give a node's volume targets their addresses (storage interface external)."
-_NO_NOVA = "Ingot does not notify Nova of power states: Nova reads them itself, some minutes later."
 _NO_RPC = "Ingot has no JSON RPC: several hosts share a database and RabbitMQ (rpc_transport = oslo)."
 _IPMI = "Ingot speaks IPMI itself, without ipmitool."
 _TLS_AGENT = "Agents make a certificate of their own at each boot, which Ingot pins."
@@ -78,7 +77,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "mdns": (_NO, "Ingot does not announce itself by mDNS; ramdisks get its address as a kernel parameter."),
     "metrics_statsd": (_NO, _STATSD),
     "nfs": (_IGNORED, _MEDIA),
-    "nova": (_NO, _NO_NOVA),
     "oslo_concurrency": (_IGNORED, "Ingot has no lock files."),
     "oslo_messaging_amqp": (_NO, "RabbitMQ is the only broker."),
     "oslo_messaging_kafka": (_NO, "RabbitMQ is the only broker."),
@@ -95,7 +93,6 @@ _CREDENTIALS = "auth_url auth_type auth_section"
 
 _ROWS = (
     _Row("neutron", "retries", _IGNORED, "Write status_code_retries and status_code_retry_delay."),
-    _Row("nova", "send_power_notifications", _IGNORED, _NO_NOVA),
     _Row("console", "terminal terminal_cert_dir terminal_pid_dir terminal_timeout kill_timeout", _IGNORED, _CONSOLE),
     _Row("console", "subprocess_checking_interval subprocess_timeout", _IGNORED, _CONSOLE),
     _Row("console", "socat_address port_range", _NO, _CONSOLE),
@@ -128,7 +125,6 @@ _ROWS = (
          "Logs of agents are in the database (GET /ingot/v1/nodes/<node>/logs), and in files in "
          "deploy_logs_local_path."),
     _Row("agent", "deploy_logs_swift_container deploy_logs_swift_days_to_expire", _NO, _SWIFT),
-    _Row("agent", "image_download_source", _IGNORED, "As http: agents fetch the image from where it is."),
     _Row("agent", "manage_agent_boot", _NO, "The agent is always booted by Ingot."),
     _Row("agent", "agent_api_version", _IGNORED, "Agents have v1 only."),
     _Row("agent", "memory_consumed_by_agent", _NO, "Ingot does not compare images with a machine's memory."),
@@ -246,9 +242,7 @@ _ROWS = (
          "Ironic does not use it either: [api] max_json_body_size limits bodies."),
     _Row("oslo_middleware", "secure_proxy_ssl_header", _IGNORED, "X-Forwarded-Proto is the header that is read."),
     # Other services
-    _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "
-         "swift_store_multiple_containers_seed swift_temp_url_cache_enabled swift_temp_url_duration "
-         "swift_temp_url_expected_download_start_delay swift_temp_url_key", _IGNORED, _SWIFT),
+    _Row("glance", "swift_account_prefix", _IGNORED, "Write the whole name as swift_account."),
     _Row("glance", "allowed_direct_url_schemes num_retries interface", _NO,
          "Images of Glance are passed on by the API."),
     _Row("service_catalog", f"{_CREDENTIALS} username password project_name project_id project_domain_id "

@@ -111,7 +111,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def use_service(conf: cfg.ConfigOpts, name: str) -> None:
-    """Register the options of [glance], [inspector] or [neutron] for the service that is asked."""
+    """Register the options of [glance], [inspector], [neutron] or [nova] for the service that is asked."""
     conf.register_opts(config_files.SERVICES[name](), name)
 
 
@@ -186,8 +186,9 @@ def parse(
         )
     except (cfg.Error, OSError, ValueError) as exc:
         raise errors.ConfigurationError(f"{exc}.") from exc
-    if _is_set(conf, config_files.GLANCE):
-        use_service(conf, config_files.GLANCE)
+    for service in (config_files.GLANCE, config_files.NOVA):
+        if _is_set(conf, service):
+            use_service(conf, service)
     if _is_set(conf, config_files.NEUTRON) or uses_neutron(conf):
         use_service(conf, config_files.NEUTRON)
     if _enables(conf, "DEFAULT", "enabled_inspect_interfaces", ("inspector",)):

@@ -24,7 +24,7 @@ from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
 from ingot.drivers.interfaces.consoles import Consoles
 from ingot.drivers.interfaces.task import BareDriver
 from ingot.drivers.loading import factory
-from ingot.notifications import notifier
+from ingot.notifications import notifier, nova
 from ingot.rpcapi import versions
 
 LOG = log.getLogger(__name__)
@@ -119,6 +119,7 @@ class Services:
     :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
         agents that hang.
     :ivar notifier: tells other services what happens to nodes.
+    :ivar nova: tells Nova of power states.
     :ivar circuit_breakers: which BMCs do not answer.
     :ivar consoles: the serial consoles that are open.
     :ivar inspection_hooks: what is made of the inventories of machines, in this order.
@@ -138,6 +139,7 @@ class Services:
         self.circuit_breakers = CircuitBreakers(first, longest)
         self.leaving = threading.Event()
         self.notifier = notifier.Notifier(conf, notifier.CONDUCTOR)
+        self.nova = nova.PowerUpdates(conf)
         self.consoles = Consoles(conf)
         self.inspection_hooks: Iterable[InspectionHook] = ()
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
@@ -259,6 +261,13 @@ class Task:
     def alone(self, what: str, patience: float) -> contextlib.AbstractContextManager[None]:
         return turns.take(self.db, what, patience)
 
+    def remove_volume_targets(self) -> None:
+        if self.volume_targets:
+            self.add_extra_write(volumes.build_removal_of_targets(self.node.id))
+            self.write()
+            LOG.info("Node %s: %d volume targets of the instance deleted", self.node.uuid, len(self.volume_targets))
+            self.volume_targets.clear()
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         self.add_extra_write(facts.BIOS.build_write(self.node.id, read))
 
@@ -331,6 +340,7 @@ class Task:
         before, self._written = self._written, self.node.as_dict()
         self._dirty, self._new_events, self._extra_writes = {}, [], []
         self.services.notifier.tell_transitions(self.context, before, self._written, self.read_traits, self.is_aborted)
+        self.services.nova.tell_changes(before, self._written, self.context.global_id)
 
     def _was_lock_seen(self) -> bool:
         """Return whether clients may show the lock: one that ends without another event has one of its own then."""

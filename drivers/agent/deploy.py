@@ -75,6 +75,7 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
 
         def leave(task: Task) -> None:
             get_interface(task, StorageInterface).detach_volumes(task)
+            task.remove_volume_targets()
             secure_boot.switch(task, False)
 
         return results.run_phases(task, power_control.power_off, leave_networks, leave)

@@ -1,4 +1,5 @@
-"""Images that are in Glance: checked there, and given to the node's machine by the API, as long as the node has a link.
+"""Images that are in Glance: checked there, and given to the node's machine by the API, as long as the node has a link,
+or, where the operator says so, by Swift.
 
 A link is a URL of the API with a secret ticket in it, for one node and one image. What the API serves is in ``links``
 of the node's ``boot_config``, which is never shown and which nothing that a user writes gets into: ticket and id of
@@ -7,14 +8,18 @@ of the node's ``boot_config``, which is never shown and which nothing that a use
 
 import secrets
 
-from ingot.common import glance
+from ingot.common import errors, glance
 from ingot.common.conf import opts
 from ingot.common.json_types import Json
+from ingot.drivers.images import swift_urls
 from ingot.drivers.interfaces.task import Task
 
 _FOR_ALL = ("public", "community")
 _READ_ALL = frozenset(("admin", "service"))
 """Roles with which Glance itself shows images of other projects."""
+
+DOWNLOAD_SOURCE = "image_download_source"
+_DOWNLOAD_SOURCES = ("http", "local", "swift")
 
 _AS_INSTANCE_INFO = {
     "image_disk_format": "disk_format",
@@ -74,9 +79,27 @@ def read_instance_info(task: Task, source: str) -> Json:
         raise glance.Image(task.conf, field, source).refused_error(
             f"In Glance its container_format is {record.get('container_format')}; it must be bare."
         )
+    field, where = find_download_source(task)
+    lack = swift_urls.find_lack(task.conf) if where == "swift" else None
+    if lack:
+        raise errors.Invalid(field=field, value=where, allowed=lack)
     parts = record.get("kernel_id") or record.get("ramdisk_id") or record.get("img_type") == "partition"
     facts = {key: record[name] for key, name in _AS_INSTANCE_INFO.items() if record.get(name)}
     return {**facts, "image_type": "partition" if parts else "whole-disk"}
+
+
+def find_download_source(task: Task) -> tuple[str, str]:
+    """Return from where the node's machine downloads an image of Glance, after the option or field that says so.
+
+    :raises Invalid: there is no such source.
+    """
+    for holder in ("instance_info", "driver_info"):
+        if given := getattr(task.node, holder).get(DOWNLOAD_SOURCE):
+            field = f"{holder}.{DOWNLOAD_SOURCE}"
+            if given not in _DOWNLOAD_SOURCES:
+                raise errors.Invalid(field=field, value=given, allowed=f"One of {', '.join(_DOWNLOAD_SOURCES)}.")
+            return field, given
+    return f"[agent] {DOWNLOAD_SOURCE}", task.conf.agent.image_download_source
 
 
 def link_file(task: Task, name: str, source: str) -> str:
@@ -89,7 +112,13 @@ def link_file(task: Task, name: str, source: str) -> str:
 
 
 def offer_image(task: Task, source: str) -> str:
-    """Return a new link to the image of a deployment, in place of any other; it works when this returns."""
+    """Return a new link to the image of a deployment, in place of any other; it works when this returns.
+
+    A signed URL of Swift ends later, and cannot be withdrawn before.
+    """
+    _field, where = find_download_source(task)
+    if where == "swift":
+        return swift_urls.build(task.conf, str(glance.ident(source)))
     link = _create_link(task, "image", source)
     task.save()
     return link

@@ -11,7 +11,7 @@ from oslo_utils import units
 
 from ingot.common import errors, fetching, masking
 from ingot.common.json_types import Json
-from ingot.drivers.images import checksums, fetches, formats, sources
+from ingot.drivers.images import checksums, fetches, formats, glance_images, sources
 from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.task import Task
 
@@ -72,6 +72,7 @@ def read_requested_image(task: Task) -> Image:
             where="instance_info", names="image_source (URL, or id in Glance, of the image to write)"
         )
     source = str(source)
+    glance_images.find_download_source(task)
     of_type = sources.find_source(source)
     info = {**of_type.check(task, source), **task.node.instance_info}
     if info.get("kernel") or info.get("image_type") == "partition":
@@ -243,7 +244,8 @@ PROPERTIES = {
         for scheme in ("http", "https")
     },
     "image_no_proxy": "Hosts, addresses and domains, separated by commas, that it asks without a proxy. Optional.",
-    "image_download_source": "Accepted and not used: the agent fetches images from where they are, as with http.",
+    glance_images.DOWNLOAD_SOURCE: "From where the agent downloads images of Glance: http or local, from the "
+    "API; swift, by signed URLs of Swift. Default: [agent] image_download_source. Optional.",
     sources.PULL_SECRET: "Secret for registries of images (oci://) of instances that bring none. Optional.",
 }
 """Keys of driver_info that are about how the agent gets images."""

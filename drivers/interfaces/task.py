@@ -133,6 +133,12 @@ class Task(Protocol):
         :raises TimeoutError: others did it all the time.
         """
 
+    def remove_volume_targets(self) -> None:
+        """Delete the node's volume targets now: they are those of an instance that is no more.
+
+        :raises LockLost: the lock was taken over; nothing was deleted.
+        """
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         """Write now what the BIOS settings of the machine are, and forget those that are not among them.
 

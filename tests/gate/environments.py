@@ -28,6 +28,7 @@ _MARK = ".made-from"
 
 MAY_SAY: Mapping[str, str] = {
     "^Could not load 'oslo_cache.memcache_pool'": "Nova tries each cache before it logs to its file",
+    "^Function .* run outlasted interval": "the machine is slow",
     "^The python binding code in neutronclient is deprecated": "Nova asks Neutron with that",
 }
 """What a client that succeeds may write to its standard error: pattern of a line, and why it is not Ingot's doing."""

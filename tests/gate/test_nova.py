@@ -153,29 +153,36 @@ class TestNova(testtools.TestCase):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cls.glance = cls.enterClassContext(imaging.Glance())
-        options = {"glance": {"auth_type": "none", "endpoint_override": cls.glance.url}}
-        cls.bench = cls.enterClassContext(lab.Lab(machines=2, options=options))
+        options = {
+            "DEFAULT": {"enabled_storage_interfaces": "noop,external"},
+            "glance": {"auth_type": "none", "endpoint_override": cls.glance.url},
+        }
+        cls.bench = cls.enterClassContext(lab.Lab(machines=7, options=options))
         cls.nova = cls.enterClassContext(Nova(cls.bench.url))
 
-    def enroll(self, index: int) -> str:
+    def enroll(self, index: int, connectors: bool = True, **fields: Any) -> str:
         """Return an available machine."""
         properties = {"cpu_arch": "x86_64", "capabilities": "boot_mode:uefi"}
-        uuid = self.bench.enroll(index, resource_class="metal", properties=properties, shard=SHARD)
+        uuid = self.bench.enroll(index, resource_class="metal", properties=properties, shard=SHARD, **fields)
         self.bench.user.put(f"/v1/nodes/{uuid}/traits/{TRAIT}", None)
-        for kind, ident in (("ip", f"192.0.2.{index}"), ("iqn", f"iqn.2026-01.org.example:{index}")):
+        addresses = (("ip", f"192.0.2.{index}"), ("iqn", f"iqn.2026-01.org.example:{index}"))
+        for kind, ident in addresses if connectors else ():
             connector = {"node_uuid": uuid, "type": kind, "connector_id": ident}
             self.bench.user.post("/v1/volume/connectors", connector)
         self.bench.make_available(uuid)
         return uuid
 
-    def make(self, node: str, image: str, name: str) -> str:
-        """Create the instance that later calls use."""
-        uuid: str = self.nova("make", node, image, name, [TRAIT], USER_DATA)
+    def make(self, node: str, image: str, name: str, *more: Any) -> str:
+        """Create the instance that later calls use.
+
+        :param more: specs of the flavor, and the volume it boots from.
+        """
+        uuid: str = self.nova("make", node, image, name, [TRAIT], USER_DATA, *more)
         return uuid
 
-    def failure(self, name: str) -> tuple[str, str]:
+    def failure(self, name: str, *arguments: Any) -> tuple[str, str]:
         """Return type and message of the error that a call of the driver ends in."""
-        answer = self.nova.ask(name)
+        answer = self.nova.ask(name, *arguments)
         return answer["error"], answer["message"]
 
     def check_report(self, node: str, reserved: int) -> None:
@@ -248,3 +255,93 @@ class TestNova(testtools.TestCase):
         self.nova("destroy")
         self.bench.reach(node, "available")
         self.check_report(node, reserved=0)
+
+    def upload(self, name: str) -> str:
+        """Return the id of an image of Glance's that can be deployed."""
+        return str(imaging.upload(self.glance.connect(), name, self.bench.image))
+
+    def check_free(self, node: str) -> None:
+        """Check that nothing of an instance is left on a node."""
+        shown = self.bench.reach(node, "available")
+        self.assertEqual((None, {}, None), (shown["instance_uuid"], shown["instance_info"], shown["last_error"]))
+        self.assertEqual([], self.bench.user.get(f"/v1/nodes/{node}/vifs")["vifs"])
+        self.assertEqual([], self.bench.user.get(f"/v1/volume/targets?node={node}")["targets"])
+
+    def test_nodes_come_and_go_with_their_shard(self) -> None:
+        node = self.enroll(2)
+        self.nova("begin", VIF)
+        self.make(node, UNKNOWN_IMAGE, "render-4")
+        other = "5f0c0f0e-9c1f-4f51-b7b9-6f1f2f1f3f10"
+        found = self.nova("nodes", node, other)
+        self.assertIn(node, found["available"])
+        self.assertEqual(node, found["by uuid"][node])
+        self.assertEqual(([True, False], [False, True]), (found["exists"], found["deleted"]))
+        self.assertIsNone(found["binding"])
+        self.bench.user.patch(f"/v1/nodes/{node}", {"/shard": "rack-8"})
+        self.assertNotIn(node, self.nova("nodes")["available"])
+        shards = self.bench.user.get("/v1/shards")["shards"]
+        self.assertIn("rack-8", {shard["name"] for shard in shards})
+        self.bench.user.patch(f"/v1/nodes/{node}", {"/shard": SHARD})
+        self.bench.user.put(f"/v1/nodes/{node}/maintenance", {"reason": "its fan"})
+        self.check_report(node, reserved=1)
+
+    def test_two_instances_do_not_get_one_machine(self) -> None:
+        node = self.enroll(3)
+        self.nova("begin", VIF)
+        self.nova("report", node)
+        late = self.make(node, UNKNOWN_IMAGE, "render-5")
+        self.bench.user.patch(f"/v1/nodes/{node}", {"/instance_uuid": UNKNOWN_IMAGE})
+        self.assertEqual("ComputeResourcesUnavailable", self.failure("spawn")[0])
+        kind, message = self.failure("reserve")
+        self.assertEqual("InstanceDeployFailure", kind)
+        self.assertIn(late, message)
+        self.assertEqual({"result": None}, self.nova.ask("give_up"), "it says that it has nothing to clean up")
+        self.assertEqual(UNKNOWN_IMAGE, self.bench.user.node(node)["instance_uuid"], "another's is not taken away")
+        self.bench.user.patch(f"/v1/nodes/{node}", {"/instance_uuid": None})
+        self.nova("reserve")
+        self.nova("interfaces")
+        self.nova("give_up")
+        self.check_free(node)
+
+    def test_a_deployment_is_destroyed_while_it_runs(self) -> None:
+        node = self.enroll(4)
+        self.nova("begin", VIF)
+        self.make(node, self.upload("slow"), "render-6")
+        (port,) = self.bench.user.get(f"/v1/nodes/{node}/ports")["ports"]
+        self.bench.user.patch(f"/v1/ports/{port['uuid']}", {"/address": "52:54:00:99:99:99"})  # its agent never boots
+        self.nova("begin_spawn")
+        self.bench.reach(node, "wait call-back")
+        self.bench.user.patch(f"/v1/ports/{port['uuid']}", {"/address": port["address"]})
+        self.assertEqual({"result": None}, self.nova.ask("destroy"), "beside it the spawn says how it ends")
+        self.assertEqual("InstanceNotFound", self.nova.ask("end_spawn")["result"]["error"])
+        self.check_free(node)
+
+    def test_a_machine_boots_from_a_volume(self) -> None:
+        node = self.enroll(5, connectors=False, storage_interface="external")
+        mac = self.bench.rack.machines[5]["macs"][0]
+        for kind, ident in (("mac", mac), ("iqn", "iqn.2026-01.org.example:5")):
+            self.bench.user.post("/v1/volume/connectors", {"node_uuid": node, "type": kind, "connector_id": ident})
+        self.nova("begin", VIF)
+        data = {"target_iqn": "iqn.2026-01.org.example:v", "target_portal": "192.0.2.5:3260", "target_lun": 1}
+        volume = {"id": "3c6f7a53-2f0e-4f62-b1d5-5a0b3a1e8a61", "data": data}
+        self.make(node, "", "render-8", {}, volume)
+        self.nova("spawn")
+        found = self.nova("connector")
+        self.assertEqual(("192.0.2.77", "iqn.2026-01.org.example:5"), (found["ip"], found["initiator"]))
+        self.assertNotIn("image_source", self.bench.user.node(node)["instance_info"])
+        (target,) = self.bench.user.get(f"/v1/volume/targets?node={node}&detail=true")["targets"]
+        self.assertEqual((volume["id"], 0, data), (target["volume_id"], target["boot_index"], target["properties"]))
+        self.nova("destroy")
+        self.check_free(node)
+
+    def test_networks_are_put_back_when_there_is_no_volume(self) -> None:
+        node = self.enroll(6, storage_interface="external")
+        self.nova("begin", VIF)
+        data = {"target_iqn": "iqn.2026-01.org.example:v", "target_lun": 1}
+        volume = {"id": "3c6f7a53-2f0e-4f62-b1d5-5a0b3a1e8a62", "data": data}
+        self.make(node, "", "render-9", {}, volume)
+        kind, message = self.failure("spawn")
+        self.assertEqual("ValidationError", kind)
+        self.assertIn("target_portal", message)
+        self.nova("unplug")
+        self.check_free(node)

@@ -379,8 +379,9 @@ class TestTemplates(FileCase):
         output = self.refused_parts(
             operators_files.KOLLA_ANSIBLE, ("Write auth_strategy = keystone", "[neutron] auth_url, auth_type")
         )
-        for part in ("[cinder]", "[nova]", "[pxe_filter]"):
+        for part in ("[cinder]", "[pxe_filter]"):
             self.assertIn(part, output)
+        self.assertNotIn("[nova]", output)
 
     def test_their_values_count(self) -> None:
         conf = self.begin(operators_files.render(operators_files.IRONIC_IMAGE)).conf

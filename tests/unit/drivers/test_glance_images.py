@@ -1,7 +1,10 @@
 """Images of Glance are checked where they are named, and the machine gets links that end."""
 
 import hashlib
+import hmac
 from typing import Any, ClassVar
+
+import fixtures
 
 from ingot.common import context, errors
 from ingot.drivers.images import instance_image
@@ -168,3 +171,67 @@ class LinksTest(GlanceCase):
         task.ports = [fakes.port()]
         refused = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task)
         self.assertIn(f"instance_info.kernel: '{UNKNOWN}'", refused.message)
+
+
+class SwiftTest(GlanceCase):
+    options: ClassVar[dict[str, Any]] = {**GlanceCase.options, "agent__image_download_source": "swift"}
+    signing: ClassVar[dict[str, Any]] = {
+        "swift_endpoint_url": "https://swift.example.org/",
+        "swift_account": "AUTH_images",
+        "swift_temp_url_key": "key",
+    }
+
+    def signed(self, **options: Any) -> tuple[str, str]:
+        """Return the id of an image, and the URL by which the agent gets it."""
+        ident = self.glance.add()
+        task = self.of(ident)
+        for name, value in {**self.signing, **options}.items():
+            task.conf.set_override(name, value, group="glance")
+        image = instance_image.read_requested_image(task)
+        ready = instance_image.ReadyImage(image.source, "raw", "sha512", "0" * 128)
+        (url,) = instance_image.build_image_info(task, ready)["urls"]
+        return ident, url
+
+    def test_the_agent_gets_a_url_that_swift_knows(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("time.time", lambda: 1_800_000_000.5))
+        ident, url = self.signed()
+        path = f"/v1/AUTH_images/glance/{ident}"
+        signature = hmac.new(b"key", f"GET\n1800001200\n{path}".encode(), hashlib.sha256).hexdigest()
+        self.assertEqual(f"https://swift.example.org{path}?temp_url_sig={signature}&temp_url_expires=1800001200", url)
+
+    def test_of_several_containers_the_id_says_which(self) -> None:
+        ident, url = self.signed(swift_store_multiple_containers_seed=10)
+        self.assertIn(f"/glance_{ident[:11]}/{ident}?", url)
+
+    def test_a_cache_before_swift_sees_the_same_url_again(self) -> None:
+        ends = set()
+        for moment in (1_200_000, 1_200_600, 1_201_199):
+            self.useFixture(fixtures.MonkeyPatch("time.time", lambda moment=moment: moment))
+            ends.add(self.signed(swift_temp_url_cache_enabled=True)[1].rpartition("=")[2])
+        self.assertEqual({"1202400"}, ends)
+
+    def test_what_is_missing_is_named(self) -> None:
+        for about, said in (
+            (
+                {"swift_temp_url_key": None, "swift_account": None},
+                "[glance] swift_temp_url_key, [glance] swift_account",
+            ),
+            ({"swift_temp_url_expected_download_start_delay": 1201}, "swift_temp_url_duration (1200)"),
+        ):
+            refused = self.assertRaises(errors.Invalid, self.signed, **about)
+            self.assertIn(said, refused.message)
+            self.assertIn("[agent] image_download_source: 'swift'", refused.message)
+
+    def test_nodes_and_instances_say_otherwise(self) -> None:
+        for holder in ("driver_info", "instance_info"):
+            task = self.of(self.glance.add())
+            info = {**getattr(task.node, holder), "image_download_source": "http"}
+            setattr(task.node, holder, info)
+            source = instance_image.read_requested_image(task).source
+            (url,) = instance_image.build_image_info(
+                task, instance_image.ReadyImage(source, "raw", "sha512", "0" * 128)
+            )["urls"]
+            self.assertTrue(url.startswith("http://10.0.0.1:6385/boot/images/"), url)
+            info["image_download_source"] = "ftp"
+            refused = self.assertRaises(errors.Invalid, instance_image.read_requested_image, task)
+            self.assertIn(f"{holder}.image_download_source: 'ftp'. One of http, local, swift", refused.message)
