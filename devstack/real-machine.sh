@@ -4,8 +4,8 @@
 #   devstack/real-machine.sh               in UEFI: inspection, cleaning, a deployment on a RAID-1, cleaning again
 #   devstack/real-machine.sh --media       by Redfish virtual media: no DHCP, no iPXE, secure boot from first to last
 #   devstack/real-machine.sh --server      a machine with a server's hardware boots what ingot-image builds for servers
-#   devstack/real-machine.sh --all         all and, beside them, in BIOS: failures, a deployment on one disk, a rescue; the
-#                                          serial console in the web console
+#   devstack/real-machine.sh --all         all and, beside them, in BIOS: failures, a deployment on one disk, a rescue; PXELINUX
+#                                          and the serial console in the web console
 #   devstack/real-machine.sh --record      records what the agent says, for tests/functional/agent_contract
 #   devstack/real-machine.sh --prepare     only install and build what they need
 #

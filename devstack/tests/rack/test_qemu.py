@@ -148,7 +148,8 @@ class QemuMachineTest(testtools.TestCase):
     def test_it_says_how_its_agent_is_reached_and_where_its_console_is(self) -> None:
         shown = self.machine.public()
         self.assertEqual(
-            "ipa-advertise-host=127.0.0.1 ipa-advertise-port=4711 no_timer_check", shown["kernel_arguments"]
+            "ipa-advertise-host=127.0.0.1 ipa-advertise-port=4711 no_timer_check mitigations=off",
+            shown["kernel_arguments"],
         )
         self.assertEqual(str(self.machine.directory / "console.log"), shown["console"])
 

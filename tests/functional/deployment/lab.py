@@ -21,6 +21,7 @@ from ingot.rack import ports, readback
 from ingot.rack.process import RackProcess
 from tests import disk_images, patience
 from tests.functional import proxy, services
+from tests.functional.deployment import forks
 from tests.functional.rack.base import FAST
 
 PATIENCE = patience.seconds(120.0)
@@ -72,19 +73,25 @@ class Process:
         self.directory: pathlib.Path | None = None
         self.environment: Mapping[str, str] = {}
         self._command = command
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | forks.Forked | None = None
 
     def start(self) -> "Process":
+        command = [str(self.programs / self._command[0]), *self._command[1:]]
+        variables = {**os.environ, "PYTHONWARNINGS": "ignore", **self.environment}
         with self.log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [str(self.programs / self._command[0]), *self._command[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                cwd=self.directory,
-                env={**os.environ, "PYTHONWARNINGS": "ignore", **self.environment},
-            )
+            if self._can_fork:
+                self._process = forks.start(command, output, self.directory, variables)
+            else:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.directory, env=variables
+                )
         return self
+
+    @property
+    def _can_fork(self) -> bool:
+        """Whether it is a command of these tests' environment, with nothing that Python reads when it starts."""
+        known = self.programs == HERE and self._command[0] in forks.COMMANDS
+        return known and not any(name.startswith("PYTHON") for name in self.environment)
 
     def wait(self) -> None:
         """Wait for a command that ends on its own.

@@ -12,7 +12,7 @@ from typing import Any
 
 from ingot.rack.process import RackProcess
 from tests.functional.deployment import lab
-from tests.gate.real_machine.bench import MACHINE, PLACE, Bench
+from tests.gate.real_machine.bench import MACHINE, PATIENT, PLACE, Bench
 
 ADDRESS = "10.77.0.1"
 """This computer's, on the bridge that devstack/machine-room.sh has made."""
@@ -134,8 +134,13 @@ erase_devices_priority = 0
 erase_devices_metadata_priority = 10
 fast_track = true
 signed_loader_path = {self._loaders}
+[agent]
+command_timeout = {PATIENT["command_timeout"]}
+connect_timeout = {PATIENT["connect_timeout"]}
+[inspector]
+power_off = false
 [pxe]
-kernel_append_params = console=ttyS0,115200 no_timer_check
+kernel_append_params = console=ttyS0,115200 no_timer_check mitigations=off
 [auto_discovery]
 enabled = true
 driver = ipmi

@@ -40,6 +40,9 @@ MARKER = "INGOT-IMAGE "
 STORY = {"delete_configuration_priority": 20, "fast_track": True}
 """Cleaning dissolves arrays; agents are left running that the next change may use."""
 
+PATIENT = {"command_timeout": 120, "connect_timeout": 60}
+"""With agents: three emulated machines share two processors, where one needs seconds to agree on keys."""
+
 _PASSWORD = "a password"
 _MIRROR = {
     "interface": "raid",
@@ -154,7 +157,7 @@ class Bench(fixtures.Fixture):
                 **self._deploy,
             },
             "conductor": {"force_power_state_during_sync": False},  # what is deployed switches itself off
-            "agent": {"command_timeout": 120},  # three emulated machines share two processors
+            "agent": PATIENT,
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
             "service_catalog": {"endpoint_override": f"http://{HOST}:{self._agents_port}"},
         }

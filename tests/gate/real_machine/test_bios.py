@@ -18,7 +18,7 @@ class BiosTest(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         # An agent that has gone is missed sooner than by default: two acts wait for it.
-        options = {"api": {"ramdisk_heartbeat_timeout": 20}}
+        options = {"api": {"ramdisk_heartbeat_timeout": 20}, "agent": {"connect_timeout": 5}}
         self.bench = self.useFixture(Bench("bios", disk_sizes=("5G", f"{LARGE_GIB}G"), options=options))
         self.disks = [self.bench.disk(number) for number in range(2)]
 
@@ -26,7 +26,6 @@ class BiosTest(testtools.TestCase):
         self.uuid = self.bench.enroll("bios", automated_clean=False)
         self.bench.ask(self.uuid, "manage", "manageable")
         self.bench.ask(self.uuid, "provide", "available")
-        self.refuse_an_agent_without_tls()
         self.kill_the_agent()
         self.reset_the_machine()
         self.deploy()
@@ -48,18 +47,6 @@ class BiosTest(testtools.TestCase):
         """Check that only the second disk was written."""
         self.assertEqual([False, True], [traces.has_partition_table(disk["path"]) for disk in self.disks])
         self.assertEqual(0, self.bench.disk(0)["used"])
-
-    def refuse_an_agent_without_tls(self) -> None:
-        """Check that an agent which expects an Ingot from before TLS is never used."""
-        self.arguments("ipa-ironic-api-version=1.67")
-        self.bench.choose_image(self.uuid, "image.raw")
-        self.bench.start(self.uuid, "active")
-        self.bench.wait_for_text("TLS is required by configuration")
-        node = self.bench.user.node(self.uuid)
-        self.assertEqual(
-            ("wait call-back", None), (node["provision_state"], node["driver_internal_info"].get("agent_url"))
-        )
-        self.bench.ask(self.uuid, "deleted", "available")
 
     def kill_the_agent(self) -> None:
         """Kill the agent while it writes; the ramdisk starts another, which knows nothing of the image.

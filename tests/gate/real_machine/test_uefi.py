@@ -16,7 +16,8 @@ class UefiTest(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.bench = self.useFixture(Bench("uefi"))
+        # The agent of the inspection goes on running, and cleans and deploys the machine.
+        self.bench = self.useFixture(Bench("uefi", options={"inspector": {"power_off": False}}))
         self.disks = [self.bench.disk(number) for number in range(2)]
         self.paths = [disk["path"] for disk in self.disks]
 
@@ -24,12 +25,23 @@ class UefiTest(testtools.TestCase):
         self.uuid = self.bench.enroll("uefi")
         self.bench.ask(self.uuid, "manage", "manageable")
         self.inspect()
+        self.check_access()
         self.provide()
-        self.refuse_a_disk_that_is_not_there()
         self.deploy_on_a_mirror()
         self.undeploy()
+        self.refuse_a_disk_that_is_not_there()
+
+    @property
+    def boots(self) -> int:
+        """How often the machine was booted."""
+        boots: int = self.bench.rack.control.machine(self.bench.name)["boots"]
+        return boots
 
     def inspect(self) -> None:
+        """Inspect the machine, with the partition table of an earlier user."""
+        with pathlib.Path(self.paths[1]).open("r+b") as file:
+            file.write((PLACE / "image" / "image.raw").read_bytes()[: 2**20])
+        self.assertTrue(traces.has_partition_table(self.paths[1]))
         self.bench.ask(self.uuid, "inspect", "manageable")
         found = self.bench.user.get(f"/v1/nodes/{self.uuid}/inventory")["inventory"]
         self.assertEqual(
@@ -42,12 +54,7 @@ class UefiTest(testtools.TestCase):
 
     def provide(self) -> None:
         """Provide the machine; check that the partition table of an earlier user is gone."""
-        with pathlib.Path(self.paths[1]).open("r+b") as file:
-            file.write((PLACE / "image" / "image.raw").read_bytes()[: 2**20])
-        self.assertTrue(traces.has_partition_table(self.paths[1]))
-        self.bench.start(self.uuid, "provide")
-        self.check_access()
-        self.bench.reach(self.uuid, "available")
+        self.bench.ask(self.uuid, "provide", "available")
         self.assertFalse(traces.has_partition_table(self.paths[1]), "cleaning left a partition table")
 
     def check_access(self) -> None:
@@ -71,11 +78,11 @@ class UefiTest(testtools.TestCase):
         before = [traces.digest(path) for path in self.paths]
         self.bench.user.patch(f"/v1/nodes/{self.uuid}", {"/properties/root_device": {"serial": "no such"}})
         self.bench.choose_image(self.uuid, "image.raw")
-        boots = self.bench.rack.control.machine(self.bench.name)["boots"]
+        boots = self.boots
         failed = self.bench.ask(self.uuid, "active", "deploy failed")
         self.assertIn("no such", failed["last_error"])
         self.assertEqual(before, [traces.digest(path) for path in self.paths])
-        self.assertEqual(boots, self.bench.rack.control.machine(self.bench.name)["boots"], "it was booted again")
+        self.assertEqual(boots, self.boots, "it was booted again")
         log = self.bench.agent_logs(self.uuid)[-1]
         self.assertEqual("deploy", log["flow"])
         self.assertIn("no such", self.bench.text_of(self.uuid, log))
@@ -83,13 +90,13 @@ class UefiTest(testtools.TestCase):
     def deploy_on_a_mirror(self) -> None:
         bench, uuid = self.bench, self.uuid
         bench.request_mirror(uuid)
-        bench.user.patch(f"/v1/nodes/{uuid}", {"/properties/root_device": {}})
         bench.choose_image(uuid, "image.qcow2", traits=[bench.MIRROR])
         node = bench.ask(uuid, "active", "active", configdrive={"meta_data": {"uuid": uuid, "name": "real"}})
         self.assertEqual("1", node["raid_config"]["logical_disks"][0]["raid_level"])
         system = bench.wait_for_image()
         bench.check_facts(system, uuid, "uefi")
         bench.check_mirror(system)
+        self.assertEqual(2, self.boots, "once to inspect, clean and deploy, once into the system")
 
     def undeploy(self) -> None:
         """Delete the instance; check that no trace of partitions or a RAID is left.
