@@ -24,8 +24,8 @@ LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 MENTION = re.compile(r"([\w.-]*\w/[\w./-]*|[\w-]+\.(?:py|sh|cfg|toml))(?:: ([\w., ]+))?")
 """A path, with a slash or the ending of a file; after a colon names that the file defines."""
 
-NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/", "__init__.py")
-"""Beginnings of paths that the documents mention and that no checkout has."""
+NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/", "__init__.py", "stack.sh", "unstack.sh", "clean.sh")
+"""Beginnings of paths that the documents mention and that no checkout has; the last are scripts of DevStack."""
 
 WHEEL = re.compile(r"ingot-(\d+\.\d+\.\d+)")
 """The wheel, or the archive, of a release."""
