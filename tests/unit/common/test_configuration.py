@@ -268,7 +268,7 @@ class TestFindings(FileCase):
         login = "auth_type = password\nauth_url = http://k\n"
         self.assertIn("never connected", " ".join(self.refused(f"[neutron]\n{login}")))
         self.begin(f"{LOCAL}[DEFAULT]\nenabled_network_interfaces = flat,noop\n[neutron]\n{login}").finish()
-        for group in ("cinder", "nova", "swift"):
+        for group in ("cinder", "swift"):
             self.assertEqual(Verdict.UNSUPPORTED, self.findings(f"[{group}]\n{login}")["auth_url"][0])
 
     def test_no_row_is_about_an_option_that_ingot_has(self) -> None:
