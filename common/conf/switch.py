@@ -35,6 +35,11 @@ SWITCH: list[cfg.Opt] = [
         help="Files with a section [genericswitch:NAME] for each switch, as networking-generic-switch has them; of "
         "sections of one name the last holds. Without: the configuration files of the conductor itself.",
     ),
+    cfg.StrOpt(
+        "python",
+        help="Interpreter of the Python environment in which networking-generic-switch is installed. Without: the "
+        "conductor's. The library brings Neutron and eventlet, which an environment of its own keeps out of that.",
+    ),
     *_list_vlans(),
     cfg.IntOpt(
         "tenant_vlan",

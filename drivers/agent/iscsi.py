@@ -82,7 +82,9 @@ def _start(task: Task, image: instance_image.ReadyImage) -> results.Result:
     def begin() -> children.Child:
         limits = children.Limits(task.conf.iscsi.write_timeout, task.conf.iscsi.memory_limit)
         place = Path(task.conf.iscsi.images_path, task.conf.host)
-        return children.Child(_WRITER, place, {**_describe_image(task, image), **_export(task)}, limits)
+        return children.Child(
+            children.run_module(_WRITER), place, {**_describe_image(task, image), **_export(task)}, limits
+        )
 
     try:
         child = children.start(task, _WRITER, begin)

@@ -228,7 +228,9 @@ def _begin(task: Task, key: str, tags: Sequence[str], build: Callable[[], dict[s
             "config_file": options.config_file_path,
         }
         place = Path(task.conf.state_path, "ansible", task.conf.host)
-        return children.Child(_RUNNER, place, job, children.Limits(options.playbook_timeout, options.memory_limit))
+        return children.Child(
+            children.run_module(_RUNNER), place, job, children.Limits(options.playbook_timeout, options.memory_limit)
+        )
 
     child = children.start(task, _RUNNER, begin)
     if child is None:

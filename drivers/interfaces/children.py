@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,26 +47,32 @@ class Limits(NamedTuple):
     memory: int
 
 
+def run_module(name: str) -> list[str]:
+    """Return the command that runs one of Ingot's modules."""
+    return [sys.executable, "-P", "-m", name]
+
+
 class Child:
-    """A module that runs in a process of its own, and reads a JSON object from its standard input.
+    """A program that runs in a process of its own, and reads a JSON object from its standard input.
 
     What it prints to tell how it goes on are lines of JSON objects. It has a directory to itself, ``scratch``, which is
     removed with it.
 
+    :param command: runs the program.
     :param place: in which that directory is.
     :param job: goes by a pipe, so that secrets in it are seen nowhere; ``scratch`` is added to it.
     :raises StepFailed: no process can be started.
     """
 
-    def __init__(self, module: str, place: Path, job: Mapping[str, object], limits: Limits) -> None:
+    def __init__(self, command: Sequence[str], place: Path, job: Mapping[str, object], limits: Limits) -> None:
         self.limits, self._asked = limits, time.monotonic()
         scratch = _make_scratch(place)
         self._said = tempfile.TemporaryFile()
         lease, self._lease = os.pipe()
-        command = [sys.executable, "-I", "-S", keeper.__file__, str(lease), str(limits.seconds), str(_SILENCE)]
+        kept = [sys.executable, "-I", "-S", keeper.__file__, str(lease), str(limits.seconds), str(_SILENCE)]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [*command, str(limits.memory), scratch, sys.executable, "-P", "-m", module],
+                [*kept, str(limits.memory), scratch, *command],
                 stdin=subprocess.PIPE,
                 stdout=self._said,
                 stderr=subprocess.STDOUT,

@@ -16,7 +16,7 @@ from ingot.drivers.switch.settings import Switch
 
 LOG = log.getLogger(__name__)
 
-_WORKER = "ingot.drivers.switch.worker"
+_WORKER = str(pathlib.Path(__file__).with_name("worker.py"))
 _PAUSE = 0.1
 _DONE, _REFUSED, _FAILED = map(metrics.SWITCH_CHANGES.labels, ("done", "refused", "failed"))
 
@@ -84,7 +84,8 @@ def _change(task: Task, switch: Switch, orders: Sequence[Order]) -> None:
         "config_files": settings.list_files(conf),
         "orders": [{"plugs": order.plugs, **order.connection._asdict()} for order in orders],
     }
-    child = children.Child(_WORKER, pathlib.Path(conf.switch.work_path, conf.host), job, limits)
+    command = (settings.find_python(conf), "-P", _WORKER)
+    child = children.Child(command, pathlib.Path(conf.switch.work_path, conf.host), job, limits)
     try:
         while (code := child.poll()) is None:
             time.sleep(_PAUSE)

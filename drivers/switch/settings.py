@@ -1,8 +1,9 @@
 """Switches as operators describe them: sections ``[genericswitch:NAME]``, as networking-generic-switch has them."""
 
-import importlib.metadata
-import importlib.util
+import json
 import pathlib
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -11,8 +12,13 @@ from oslo_config import cfg
 from ingot.common import errors
 
 _SECTION = "genericswitch:"
-_LIBRARY, _DEVICES = "networking_generic_switch", "generic_switch.devices"
 _NAMES = "[switch] config_files"
+
+_LIST_DEVICES = """
+import importlib.metadata, json
+print(json.dumps(sorted(point.name for point in importlib.metadata.entry_points(group="generic_switch.devices"))))
+"""
+_LIST_TIMEOUT_S = 60
 
 
 class Switch(NamedTuple):
@@ -47,12 +53,12 @@ def check(conf: cfg.ConfigOpts, of: str) -> None:
     :param of: what needs it, for the message.
     :raises ConfigurationError: the library is missing, or a switch is not described as it has to be.
     """
-    if importlib.util.find_spec(_LIBRARY) is None:
+    known = _list_devices(conf)
+    if not known:
         raise errors.ConfigurationError(
-            f"{of} needs networking-generic-switch, which is not installed for this Python: pip install "
-            "'ingot[switch]'."
+            f"{of} needs networking-generic-switch, which is not installed for {find_python(conf)}: pip install it "
+            "there, or in an environment of its own that [switch] python names."
         )
-    known = sorted(point.name for point in importlib.metadata.entry_points(group=_DEVICES))
     switches = read(conf)
     if not switches:
         raise errors.ConfigurationError(
@@ -64,6 +70,27 @@ def check(conf: cfg.ConfigOpts, of: str) -> None:
         if given not in known:
             option, allowed = f"[{_SECTION}{switch.name}] device_type", f"One of: {', '.join(known)}."
             raise errors.ConfigurationError(option=option, value=given, allowed=allowed)
+
+
+def find_python(conf: cfg.ConfigOpts) -> str:
+    """Return the interpreter that runs the library."""
+    return str(conf.switch.python or sys.executable)
+
+
+def _list_devices(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the types of switches that the library knows; none if it is not installed.
+
+    :raises ConfigurationError: its interpreter cannot be run.
+    """
+    python = find_python(conf)
+    try:
+        said = subprocess.run(  # noqa: S603 - the operator's interpreter
+            [python, "-P", "-c", _LIST_DEVICES], capture_output=True, timeout=_LIST_TIMEOUT_S, check=True
+        )
+        return [str(name) for name in json.loads(said.stdout)]
+    except (OSError, subprocess.SubprocessError, ValueError) as exc:
+        allowed = f"The interpreter of a Python environment, which cannot be run: {exc}."
+        raise errors.ConfigurationError(option="[switch] python", value=python, allowed=allowed) from exc
 
 
 def list_files(conf: cfg.ConfigOpts) -> list[str]:

@@ -1,6 +1,8 @@
 """The program that changes one switch; it runs beside a conductor. Only this module knows networking-generic-switch.
 
-    python -m ingot.drivers.switch.worker < job
+    PYTHON worker.py < job
+
+It imports nothing of Ingot: PYTHON may be that of an environment of the library's own ([switch] python).
 
 The job is JSON: ``name`` and ``settings`` of the switch, ``config_files`` with the options ``[ngs_coordination]`` and
 ``[ngs]`` of its library, and ``orders``, each with ``plugs``, ``port_id``, ``vlan`` and ``is_bond``. They are done one

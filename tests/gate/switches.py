@@ -16,6 +16,7 @@ from ingot.rack import ports
 from tests import patience
 from tests.gate import environments
 
+REQUIREMENTS = ("networking-generic-switch>=10.0",)
 NAME, MAC, BRIDGE = "leaf", "0a:00:00:00:00:02", "rack"
 _PATIENCE_S = patience.seconds(60)
 

@@ -41,7 +41,9 @@ class ChildrenTest(fakes.DriverTestCase):
     def start(self, name: str, seconds: int = 60, memory: int = 512) -> children.Child:
         def begin() -> children.Child:
             limits = children.Limits(seconds, memory)
-            return children.Child(f"child_{name}", self.place / "scratch", {"what": "works"}, limits)
+            return children.Child(
+                children.run_module(f"child_{name}"), self.place / "scratch", {"what": "works"}, limits
+            )
 
         child = children.start(self.node, name, begin)
         assert child is not None
@@ -69,7 +71,9 @@ class ChildrenTest(fakes.DriverTestCase):
             self.assertIn(words, child.explain_failure(self.wait(child)))
 
     def test_it_may_fail_before_it_has_read_its_job(self) -> None:
-        child = children.Child("child_breaks", self.place / "scratch", {"long": "x" * 2**20}, children.Limits(60, 512))
+        child = children.Child(
+            children.run_module("child_breaks"), self.place / "scratch", {"long": "x" * 2**20}, children.Limits(60, 512)
+        )
         self.addCleanup(child.close)
         self.assertIn("ValueError: broken", child.explain_failure(self.wait(child)))
 
@@ -106,6 +110,8 @@ class ChildrenTest(fakes.DriverTestCase):
         (self.place / "file").touch()
         failed = self.assertRaises(
             errors.StepFailed,
-            lambda: children.Child("child_says", self.place / "file" / "x", {}, children.Limits(1, 512)),
+            lambda: children.Child(
+                children.run_module("child_says"), self.place / "file" / "x", {}, children.Limits(1, 512)
+            ),
         )
         self.assertIn("file/x cannot be used", str(failed))

@@ -1,5 +1,6 @@
-"""The network interface switch: what it orders of switches. Functional tests have the processes that do it."""
+"""The network interface switch: what it orders of switches. Tests of the gate have the processes that do it."""
 
+import json
 import logging
 import pathlib
 from typing import Any
@@ -32,7 +33,14 @@ class SwitchCase(fakes.DriverTestCase):
         super().setUp()
         self.place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.log = self.useFixture(fixtures.FakeLogger("ingot", level=logging.INFO))
+        self.python = self.place / "python"
+        self.install("netmiko_fake", "netmiko_ovs_linux")
         self.describe(leaf=LEAF)
+
+    def install(self, *device_types: str) -> None:
+        """Have an interpreter whose library knows these types of switches, and can do nothing else."""
+        self.python.write_text(f"#!/bin/sh\necho '{json.dumps(device_types)}'\n")
+        self.python.chmod(0o700)
 
     def describe(self, **switches: dict[str, str]) -> None:
         lines = [
@@ -48,6 +56,7 @@ class SwitchCase(fakes.DriverTestCase):
             enabled_boot_interfaces=["fake", "ipxe"],
             enabled_network_interfaces=["switch", "noop"],
             **{
+                "switch__python": str(self.python),
                 "switch__config_files": [str(self.place / "switches.conf")],
                 "switch__work_path": str(self.place / "work"),
                 "switch__cleaning_vlan": 100,
@@ -250,7 +259,7 @@ class StartTest(SwitchCase):
         self.describe(leaf={**LEAF, "device_type": "abacus"})
         said = self.refuse()
         self.assertIn("[genericswitch:leaf] device_type", said)
-        self.assertIn("netmiko_cisco_ios", said)
+        self.assertIn("netmiko_ovs_linux", said)
 
     def test_no_switch_and_no_file(self) -> None:
         self.describe()
@@ -263,5 +272,10 @@ class StartTest(SwitchCase):
         self.assertIn("tenant_vlans", self.refuse(switch__tenant_vlans=["1-x"]))
 
     def test_the_library_is_missing(self) -> None:
-        with mock.patch("importlib.util.find_spec", return_value=None):
-            self.assertIn("pip install 'ingot[switch]'", self.refuse())
+        self.install()
+        self.assertIn(f"not installed for {self.python}", self.refuse())
+
+    def test_an_interpreter_that_cannot_be_run(self) -> None:
+        self.assertIn("[switch] python", self.refuse(switch__python=str(self.place / "none")))
+        self.python.write_text("#!/bin/sh\nexit 3\n")
+        self.assertIn("exit status 3", self.refuse())

@@ -6,11 +6,16 @@ import fixtures
 
 from ingot.common import errors
 from ingot.drivers.interfaces import results
+from tests.gate import environments, switches
 from tests.unit.drivers import test_switch
 
 
 class WayTest(test_switch.SwitchCase):
     """Each test waits for processes of the library, so there are few, and each walks a whole way."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.python = environments.cached("switch", *switches.REQUIREMENTS) / "python"
 
     def done(self) -> list[str]:
         """Return what was done with the switch, in this order, and forget it."""
