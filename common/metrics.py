@@ -367,6 +367,10 @@ NETWORK_REQUESTS = counter(
     Part.CONDUCTOR, "ingot_network_service_requests_total", "What Neutron was asked for, by outcome.", "outcome"
 )
 
+STORAGE_REQUESTS = counter(
+    Part.CONDUCTOR, "ingot_storage_service_requests_total", "What Cinder was asked for, by outcome.", "outcome"
+)
+
 # The database
 
 DB_SECONDS = histogram(

@@ -31,6 +31,7 @@ class Wait(enum.StrEnum):
     IMAGE_SERVICE = "image service"
     INSPECTION_SERVICE = "inspection service"
     NETWORK_SERVICE = "network service"
+    STORAGE_SERVICE = "storage service"
     CHILDREN = "children"
     TIME = "time"
 
@@ -203,6 +204,12 @@ TEXTS: Mapping[str, Text] = {
         _ANSWER_ENDS,
         "See whether Neutron and Keystone answer the conductor.",
         ("Neutron or Keystone is away, or [neutron] has a wrong address or wrong credentials",),
+    ),
+    Wait.STORAGE_SERVICE: Text(
+        "Cinder, which did not answer, or did not let the volumes of the machine go",
+        _ANSWER_ENDS,
+        "See whether Cinder and Keystone answer the conductor, and what Cinder says of the volumes.",
+        ("Cinder or Keystone is away, or [cinder] has a wrong address or wrong credentials",),
     ),
     Wait.INSPECTION_SERVICE: Text(
         "The inspection service, which is asked again and again whether it is done",

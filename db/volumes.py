@@ -1,11 +1,12 @@
 """Queries on volume connectors and volume targets: how machines reach volumes, and which."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import sqlalchemy as sa
 
-from ingot.common import errors, states
+from ingot.common import clock, errors, states
+from ingot.common.json_types import Json
 from ingot.db import listing, models, nodes, ports, rows
 from ingot.db.engine import Database, retry_transaction
 
@@ -88,3 +89,28 @@ _UNUSED = frozenset((states.ADOPTFAIL, states.ENROLL, states.MANAGEABLE))
 
 CONNECTORS = Volumes("Volume connector", ConnectorOfNode, sorted_by="id")
 TARGETS = Volumes("Volume target", TargetOfNode, sorted_by="boot_index")
+
+
+def build_properties(node_id: int, properties: Mapping[str, Json]) -> nodes.ExtraWrite:
+    """Return the write of how volumes of a node are reached.
+
+    :param properties: of targets, by uuid; one that was deleted meanwhile stays so.
+    """
+    table = TARGETS.source.table
+
+    def write(connection: sa.Connection) -> None:
+        for uuid, values in properties.items():
+            own = sa.update(table).where(table.c.node_id == node_id, table.c.uuid == uuid)
+            connection.execute(own.values(properties=values, updated_at=clock.now()))
+
+    return write
+
+
+def build_removal(ids: Sequence[int]) -> nodes.ExtraWrite:
+    """Return the write that removes volume targets."""
+    table = TARGETS.source.table
+
+    def write(connection: sa.Connection) -> None:
+        connection.execute(sa.delete(table).where(table.c.id.in_(ids)))
+
+    return write

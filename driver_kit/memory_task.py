@@ -103,6 +103,15 @@ class MemoryTask:
             one.internal_info = ports.change_note(one.internal_info, key, notes.get(one.uuid))
         self.save()
 
+    def keep_volume_properties(self, properties: Mapping[str, dict[str, Any]]) -> None:
+        for target in self.volume_targets:
+            target.properties = properties.get(target.uuid, target.properties)
+        self.save()
+
+    def forget_volume_targets(self) -> None:
+        self.volume_targets = []
+        self.save()
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
         self.bios = [dict(row) for row in read]
 

@@ -22,8 +22,9 @@ from ingot.common.conf.ironic import Verdict
 if TYPE_CHECKING:
     from keystoneauth1 import loading
 
-    from ingot.common.conf import glance, introspection, neutron
+    from ingot.common.conf import cinder, glance, introspection, neutron
 else:
+    cinder = later.Module("ingot.common.conf.cinder")
     glance = later.Module("ingot.common.conf.glance")
     introspection = later.Module("ingot.common.conf.introspection")
     neutron = later.Module("ingot.common.conf.neutron")
@@ -32,9 +33,10 @@ else:
 _SECTION = re.compile(r"\[([^\]]+)\]\s*")
 _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 
-GLANCE, INSPECTOR, NEUTRON = "glance", "inspector", "neutron"
+CINDER, GLANCE, INSPECTOR, NEUTRON = "cinder", "glance", "inspector", "neutron"
 
 SERVICES: Mapping[str, Callable[[], list[cfg.Opt]]] = {
+    CINDER: lambda: cinder.OPTIONS,
     GLANCE: lambda: glance.OPTIONS,
     INSPECTOR: lambda: introspection.OPTIONS,
     NEUTRON: lambda: neutron.OPTIONS,

@@ -53,7 +53,6 @@ _NO_SWITCHES = (
     "Ingot connects machines by Neutron (network interfaces flat and neutron) or not at all (noop): nothing is done "
     "with switches of a site without Neutron, nor with traits of networks."
 )
-_NO_VOLUMES = "Ingot does not ask Cinder: give a node's volume targets their addresses (storage interface external)."
 _NO_NOVA = "Ingot does not notify Nova of power states: Nova reads them itself, some minutes later."
 _NO_RPC = "Ingot has no JSON RPC: several hosts share a database and RabbitMQ (rpc_transport = oslo)."
 _IPMI = "Ingot speaks IPMI itself, without ipmitool."
@@ -65,7 +64,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "agent_containers": (_NO, "Ingot tells the agent nothing of containers; set them in the agent's own file."),
     "anaconda": (_NO, "Ingot has no deploy interface anaconda."),
     "cifs": (_IGNORED, _MEDIA),
-    "cinder": (_NO, _NO_VOLUMES),
     "cors": (_NO, "The API sends no CORS headers: add them in your proxy."),
     "disk_utils": (_IGNORED, _FILES),
     "drac": (_IGNORED, "[redfish] raid_config_timeout and bios_settings_timeout limit the jobs of iDRACs, too."),
@@ -95,6 +93,7 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
 _CREDENTIALS = "auth_url auth_type auth_section"
 
 _ROWS = (
+    _Row("cinder", "retries", _IGNORED, "Write status_code_retries and status_code_retry_delay."),
     _Row("neutron", "retries", _IGNORED, "Write status_code_retries and status_code_retry_delay."),
     _Row("nova", "send_power_notifications", _IGNORED, _NO_NOVA),
     _Row("console", "terminal terminal_cert_dir terminal_pid_dir terminal_timeout kill_timeout", _IGNORED, _CONSOLE),

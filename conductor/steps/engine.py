@@ -46,6 +46,7 @@ _RETRIED: Mapping[type[errors.IngotError], Wait] = {
     errors.AgentBusy: Wait.AGENT,
     errors.ImageServiceUnavailable: Wait.IMAGE_SERVICE,
     errors.NetworkServiceUnavailable: Wait.NETWORK_SERVICE,
+    errors.StorageServiceUnavailable: Wait.STORAGE_SERVICE,
     errors.AgentUnreachable: Wait.AGENT,
     errors.HardwareUnreachable: Wait.BMC,
 }

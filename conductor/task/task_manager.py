@@ -256,6 +256,17 @@ class Task:
         for one in places:
             one.internal_info = ports.change_note(one.internal_info, key, notes.get(one.uuid))
 
+    def keep_volume_properties(self, properties: Mapping[str, Json]) -> None:
+        self.add_extra_write(volumes.build_properties(self.node.id, properties))
+        self.write()
+        for target in self.volume_targets:
+            target.properties = properties.get(target.uuid, target.properties)
+
+    def forget_volume_targets(self) -> None:
+        self.add_extra_write(volumes.build_removal([target.id for target in self.volume_targets]))
+        self.write()
+        self.volume_targets = []
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         self.add_extra_write(facts.BIOS.build_write(self.node.id, read))
 

@@ -71,10 +71,14 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
             network.remove_provisioning_network(task)
             network.remove_servicing_network(task)
             network.unconfigure_tenant_networks(task)
-            get_interface(task, StorageInterface).detach_volumes(task)
+
+        def detach_volumes(task: Task) -> results.Answer:
+            return get_interface(task, StorageInterface).detach_volumes(task)
+
+        def end(task: Task) -> None:
             secure_boot.switch(task, False)
 
-        return results.run_phases(task, power_control.power_off, leave)
+        return results.run_phases(task, power_control.power_off, leave, detach_volumes, end)
 
     def clean_up(self, task: Task) -> None:
         boot = get_interface(task, BootInterface)
