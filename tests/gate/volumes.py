@@ -179,9 +179,11 @@ class Cinder(fixtures.Fixture):
     def create_volume(self, user: str = "owner-member", name: str = "") -> str:
         """Create a volume of a user's; return its id when it is available."""
         ident = str(self._users[user].create_volume(size=1, name=name).id)
-        self.admin.wait_for_status(
-            self.admin.get_volume(ident), "available", ["error"], interval=0.2, wait=client.PATIENCE_S
-        )
+        until = time.monotonic() + client.PATIENCE_S
+        while (status := self.volume(ident)["status"]) != "available":
+            if status == "error" or time.monotonic() > until:
+                raise AssertionError(f"volume {ident}: {status}\n{self.process.log.read_text()[-20000:]}")
+            time.sleep(0.2)
         return ident
 
     def delete_volume(self, ident: str) -> None:
