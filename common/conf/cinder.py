@@ -23,7 +23,7 @@ OPTIONS: list[cfg.Opt] = [
         default=3,
         min=0,
         help="How often Cinder is asked again to detach the volumes of a machine after it has refused that. While it "
-        "does not answer at all, it is asked again as [conductor] options for retried steps say.",
+        "does not answer at all, the step is tried again as all steps are.",
     ),
     cfg.IntOpt(
         "action_retry_interval",

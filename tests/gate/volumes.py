@@ -121,6 +121,7 @@ class Cinder(fixtures.Fixture):
     """
     :param keystone: whom it asks, and in whose catalog it is.
     :ivar url: of the API, without a version.
+    :ivar admin: Cinder, for its administrator.
     """
 
     def __init__(self, keystone: cloud.Keystone) -> None:
