@@ -108,8 +108,8 @@ class _Handler(http_handler.Handler):
     def _do(self, path: list[str], query: dict[str, list[str]], sent: dict[str, Any]) -> tuple[int, Any]:
         service, kind = self.service, path[0]
         if path == ["attachments", "detail"]:
-            wanted = query["instance_id"][0]
-            return 200, {kind: [row for row in service.attachments.values() if row["instance"] == wanted]}
+            instance = query["instance_id"][0]
+            return 200, {kind: [row for row in service.attachments.values() if row["instance"] == instance]}
         rows = service.volumes if kind == "volumes" else service.attachments
         if path == ["attachments"]:
             about = sent["attachment"]

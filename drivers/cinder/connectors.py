@@ -1,4 +1,4 @@
-"""What Cinder is told of a machine: its volume connectors, in the words of Cinder's drivers."""
+"""How Cinder knows a machine: its volume connectors, in the words of Cinder's drivers."""
 
 from oslo_log import log
 from oslo_utils import strutils
@@ -42,7 +42,7 @@ def _find(task: Task) -> dict[str, list[str]]:
 
 
 def build(task: Task) -> Json:
-    """Return what Cinder is told.
+    """Return the connector that Cinder is sent.
 
     :raises MissingParameter: nothing by which a volume could be reached.
     """

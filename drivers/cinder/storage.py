@@ -65,7 +65,7 @@ class CinderStorage(StorageInterface):
         return connection.SERVICE.connect(self.conf)
 
     def _check_owner(self, task: Task, targets: Iterable[models.VolumeTarget]) -> None:
-        """Refuse volumes that whoever asks may not use: the user with which Ingot asks Cinder sees those of all.
+        """Refuse volumes that the requester may not use: the user with which Ingot asks Cinder sees those of all.
 
         :raises Invalid: a volume is not there, or another project's.
         """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import testtools
 
 from tests.functional.deployment import lab
-from tests.gate import cloud, networking, volumes
+from tests.gate import networking, volumes
 
 _MACHINES = 2
 _INITIATOR = "iqn.2026-01.org.example:machine"
@@ -16,9 +16,8 @@ _OPTIONS = {"conductor": {"automated_clean": False}}
 
 
 class CinderTest(testtools.TestCase):
-    """The tests share a cloud and a rack; each has a machine of its own, and none of them leaves an attachment."""
+    """The tests share a Cinder and a rack; each has a machine of its own, and none of them leaves an attachment."""
 
-    keystone: ClassVar[cloud.Keystone]
     cinder: ClassVar[volumes.Cinder]
     gateway: ClassVar[networking.Gateway]
     bench: ClassVar[lab.Lab]
@@ -26,8 +25,7 @@ class CinderTest(testtools.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.keystone = cls.enterClassContext(cloud.Keystone())
-        cls.cinder = cls.enterClassContext(volumes.Cinder(cls.keystone))
+        cls.cinder = cls.enterClassContext(volumes.Cinder())
         cls.gateway = cls.enterClassContext(networking.Gateway(cls.cinder.url))
         options = {**cls.cinder.options(cls.gateway.url), **_OPTIONS}
         cls.bench = cls.enterClassContext(lab.Lab(machines=_MACHINES, options=options))
@@ -135,8 +133,8 @@ class WayTest(CinderTest):
         boot = self.give_volume()
         self.bench.user.provision(self.uuid, "active")
         self.bench.reach(self.uuid, "active")
-        for attachment in list(self.cinder.admin.attachments(all_projects=True)):
-            self.cinder.admin.delete_attachment(attachment)
+        for attachment in self.cinder.list_attachments():
+            self.cinder.ask("DELETE", f"attachments/{attachment}")
         self.cinder.delete_volume(boot)
         self.undeploy()
         self.assert_nothing_left()
