@@ -155,7 +155,7 @@ class Cinder(fixtures.Fixture):
         """
         return {
             "DEFAULT": {"enabled_storage_interfaces": "noop,cinder"},
-            "cinder": {"auth_type": "none", "endpoint_override": f"{url}/v3", "action_retry_interval": 0},
+            "cinder": {"auth_type": "none", "endpoint_override": url, "action_retry_interval": 0},
         }
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
