@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import fixtures
+from keystoneauth1 import loading
 from oslo_config import cfg
 
 from ingot.common.conf import opts
@@ -29,6 +30,7 @@ class StorageService(fixtures.Fixture):
     :ivar url: as an endpoint of a catalog.
     :ivar volumes: by id: ``os-vol-tenant-attr:tenant_id``, ``status``, ``metadata``.
     :ivar attachments: by id.
+    :ivar login: the header ``Authorization`` that requests must have; empty: none.
     :ivar asked: method and path, without ids, of each request.
     :ivar refusals: statuses with which the next requests of a method are answered, by method; 0 ends the connection
         when the request has been done.
@@ -38,6 +40,7 @@ class StorageService(fixtures.Fixture):
         super().__init__()
         self.volumes: dict[str, dict[str, Any]] = {}
         self.attachments: dict[str, dict[str, Any]] = {}
+        self.login = ""
         self.asked: list[str] = []
         self.refusals: dict[str, list[int | None]] = {}
 
@@ -50,10 +53,15 @@ class StorageService(fixtures.Fixture):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
 
-    def configure(self, conf: cfg.ConfigOpts) -> None:
-        """Point Ingot at this service."""
+    def configure(self, conf: cfg.ConfigOpts, auth_type: str = "none", **login: Any) -> None:
+        """Point Ingot at this service.
+
+        :param login: further options of the type of authentication.
+        """
         opts.use_service(conf, "cinder")
-        for name, value in {"auth_type": "none", "endpoint_override": self.url, "action_retry_interval": 0}.items():
+        conf.set_override("auth_type", auth_type, group="cinder")
+        loading.load_auth_from_conf_options(conf, "cinder")  # registers its options
+        for name, value in {"endpoint_override": self.url, "action_retry_interval": 0, **login}.items():
             conf.set_override(name, value, group="cinder")
 
     def add(self, project: str = "owner") -> str:
@@ -91,6 +99,10 @@ class _Handler(http_handler.Handler):
         length = int(self.headers.get("Content-Length") or 0)
         sent = json.loads(self.rfile.read(length)) if length else {}
         path = parts.path.removeprefix("/v3").strip("/").split("/")
+        if not self.headers["X-Auth-Token"]:  # as the real one does without Keystone
+            return self.answer(204, **{"X-Auth-Token": "admin:admin"})
+        if service.login and self.headers["Authorization"] != service.login:
+            return self.answer(401, {"unauthorized": {"code": 401, "message": "who is it"}})
         if path == [""]:
             link = {"href": f"{service.url}/", "rel": "self"}
             about = {"id": "v3.0", "status": "CURRENT", "version": "3.71", "min_version": "3.0", "links": [link]}

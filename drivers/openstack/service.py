@@ -19,15 +19,20 @@ from ingot.common.json_types import Json
 if TYPE_CHECKING:
     import openstack.connection as openstack_connection
     import openstack.exceptions as openstack_errors
-    from keystoneauth1 import exceptions, loading, service_token
+    from keystoneauth1 import exceptions, loading, plugin, service_token
 else:
     exceptions = later.Module("keystoneauth1.exceptions")
     loading = later.Module("keystoneauth1.loading")
+    plugin = later.Module("keystoneauth1.plugin")
     service_token = later.Module("keystoneauth1.service_token")
     openstack_connection = later.Module("openstack.connection")
     openstack_errors = later.Module("openstack.exceptions")
 
 _NOT_AUTHENTICATED, _FAILS = 401, 500
+
+_NO_KEYSTONE = {"X-Auth-Token": "ingot"}
+"""Headers for a service without Keystone: any token will do, but Cinder answers nothing without one."""
+
 _SUCCESS, _REFUSAL, _FAILURE = "done", "refused", "failed"
 
 
@@ -74,10 +79,13 @@ class Service:
     def connect(self, conf: cfg.ConfigOpts) -> "openstack_connection.Connection":
         """Return a connection, which tasks share with its token."""
         login = loading.load_auth_from_conf_options(conf, self.group)
-        if self.as_service and login is not None and conf[self.group].auth_type != "none":
-            login = service_token.ServiceTokenAuthWrapper(user_auth=login, service_auth=login)
+        has_keystone = not isinstance(login, plugin.FixedEndpointPlugin)
         own = {"auth": login, "session": fetching.open_session()}
+        if has_keystone and self.as_service and login is not None:
+            own["auth"] = service_token.ServiceTokenAuthWrapper(user_auth=login, service_auth=login)
         session = loading.load_session_from_conf_options(conf, self.group, **own)
+        if not has_keystone:  # the library asks for versions without authentication, which such a service may refuse
+            session.additional_headers.update(_NO_KEYSTONE | (login.get_headers(session) or {}))
         return openstack_connection.Connection(session=session, oslo_conf=conf, service_types=[self.kind])
 
     @contextlib.contextmanager

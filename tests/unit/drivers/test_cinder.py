@@ -234,6 +234,13 @@ class Faults(CinderCase):
         self.assertEqual(results.DONE, self.detach(task))
         self.assertEqual([], task.volume_targets)
 
+    def test_a_cinder_without_keystone_may_want_a_password(self) -> None:
+        task = self.volume_task()
+        self.service.login = "Basic YWRtaW46c2VzYW1l"
+        self.service.configure(task.conf, auth_type="http_basic", username="admin", password="sesame")
+        task.driver.storage.attach_volumes(task)
+        self.assertEqual((1, {"in-use"}), self.service.count())
+
     def test_a_configuration_without_cinder_is_refused(self) -> None:
         task = self.task()
         task.conf.set_override("auth_type", None, group="cinder")
