@@ -223,6 +223,11 @@ class Cinder(fixtures.Fixture):
         for one in self.list_attachments():
             self._api.delete_attachment(one["id"])
 
+    def exports(self) -> dict[tuple[str, str], str]:
+        """Return the connections that the storage has made: initiators by volume and host."""
+        files = (self.directory / "exports").iterdir()
+        return {tuple(file.name.split("+")): file.read_text() for file in files}  # type: ignore[misc]
+
     def count(self) -> tuple[int, int]:
         """Return how many attachments there are, and how many connections the storage has made."""
-        return len(self.list_attachments()), len(list((self.directory / "exports").iterdir()))
+        return len(self.list_attachments()), len(self.exports())
