@@ -79,12 +79,11 @@ class Service:
     def connect(self, conf: cfg.ConfigOpts) -> "openstack_connection.Connection":
         """Return a connection, which tasks share with its token."""
         login = loading.load_auth_from_conf_options(conf, self.group)
-        has_keystone = not isinstance(login, plugin.FixedEndpointPlugin)
         own = {"auth": login, "session": fetching.open_session()}
-        if has_keystone and self.as_service and login is not None:
+        if self.as_service and login is not None and not isinstance(login, plugin.FixedEndpointPlugin):
             own["auth"] = service_token.ServiceTokenAuthWrapper(user_auth=login, service_auth=login)
         session = loading.load_session_from_conf_options(conf, self.group, **own)
-        if not has_keystone:  # the library asks for versions without authentication, which such a service may refuse
+        if isinstance(login, plugin.FixedEndpointPlugin):  # the library asks for versions without authentication
             session.additional_headers.update(_NO_KEYSTONE | (login.get_headers(session) or {}))
         return openstack_connection.Connection(session=session, oslo_conf=conf, service_types=[self.kind])
 

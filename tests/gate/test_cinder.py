@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import fixtures
 import testtools
 from oslo_config import cfg
+from testtools import content
 
 from ingot.common import context
 from ingot.common.conf import opts
@@ -45,7 +46,11 @@ class CinderTest(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.addCleanup(self.forget_hooks)
+        self.addOnException(lambda _error: self.addDetail("logs", content.text_content(self.logs())))
         self.index, self.uuid = 0, ""
+
+    def logs(self) -> str:
+        return f"{self.bench.logs()}\n--- cinder.log\n{self.cinder.process.log.read_text()[-10000:]}"
 
     def forget_hooks(self) -> None:
         self.gateway.before = self.gateway.after = lambda _request: None
