@@ -110,7 +110,7 @@ class Service:
             outcome = _REFUSAL
             raise self.refused(what=what, reason=words) from exc
         except (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.HttpServerError) as exc:
-            raise self.unavailable(what=what, reason=str(exc)) from exc
+            raise self.unavailable(what=what, reason=str(exc).rstrip(".")) from exc
         except (exceptions.ClientException, openstack_errors.SDKException) as exc:
             raise self.refused(what=what, reason=f"check the options of [{self.group}]: {exc}") from exc
         finally:
