@@ -290,6 +290,20 @@ class SwitchError(IngotError):
     template = "{what}: the switch refuses: {reason}"
 
 
+class StorageServiceUnavailable(IngotError):
+    """Cinder does not answer; as with :class:`ImageServiceUnavailable`, a step is tried again."""
+
+    code = 503
+    template = "{what} cannot be had from Cinder: {reason}. Try again when it answers."
+
+
+class StorageError(IngotError):
+    """Cinder refuses what it is asked for; the message has its own words."""
+
+    code = 502
+    template = "{what}: Cinder refuses: {reason}"
+
+
 # Inside the conductor
 
 

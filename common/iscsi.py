@@ -19,7 +19,7 @@ PORT = 3260
 IPXE_OPERATORS = frozenset(("||", "&&", ";"))
 """Words that stand between commands of one line of a boot script."""
 
-_PROTOCOL = "iscsi"
+PROTOCOL = "iscsi"
 _INITIATOR = "iqn"
 _NAME = re.compile(r"(iqn\.\d{4}-\d{2}\.|eui\.|naa\.)[a-zA-Z0-9._:-]+", re.ASCII)
 _HOST = re.compile(r"[a-zA-Z0-9._:-]+", re.ASCII)
@@ -53,8 +53,8 @@ def boot_volume(target: Any, connectors: Sequence[Any]) -> BootVolume:
     :raises Invalid: something is missing or cannot be used; the message names it, and does not repeat secrets.
     """
     about = f"volume target {target.uuid}"
-    if target.volume_type != _PROTOCOL:
-        allowed = f"Machines can boot from: {_PROTOCOL}."
+    if target.volume_type != PROTOCOL:
+        allowed = f"Machines can boot from: {PROTOCOL}."
         raise errors.Invalid(field=f"volume_type of {about}", value=target.volume_type, allowed=allowed)
     initiators = [connector.connector_id for connector in connectors if connector.type == _INITIATOR]
     if not initiators:

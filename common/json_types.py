@@ -11,6 +11,7 @@ class Requester(TypedDict, total=False):
 
     user: str | None
     project: str | None
+    roles: NotRequired[list[str]]
     request_id: str
     global_request_id: str | None
     traceparent: NotRequired[str]
@@ -175,6 +176,7 @@ class InternalInfo(TypedDict, total=False):
     raid_root_device: Json  # drivers/interfaces/raid: the hint that properties have from the root volume
     neutron_networks: list[str]  # drivers/neutron/purpose_ports: purposes for which there may be ports in Neutron
     switch_ports: Json  # drivers/switch/wiring: ports of switches that may be on a VLAN
+    cinder_instance: str  # drivers/cinder/storage: as what Cinder knows the machine that its volumes are attached to
     fake_bios_settings: dict[str, str | None]  # drivers/generic/fake, like all that follow
     fake_boot_device: Json
     fake_firmware: list[Json]

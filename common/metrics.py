@@ -379,6 +379,10 @@ POWER_UPDATES = counter(
     "Power states of servers for Nova, by outcome: sent, refused by it, or lost.", "outcome"
 )  # fmt: skip
 
+STORAGE_REQUESTS = counter(
+    Part.CONDUCTOR, "ingot_storage_service_requests_total", "What Cinder was asked for, by outcome.", "outcome"
+)
+
 # The database
 
 DB_SECONDS = histogram(

@@ -33,6 +33,7 @@ class Wait(enum.StrEnum):
     NETWORK_SERVICE = "network service"
     SWITCH = "switch"
     PORTS = "ports"
+    STORAGE_SERVICE = "storage service"
     CHILDREN = "children"
     TIME = "time"
 
@@ -225,6 +226,12 @@ TEXTS: Mapping[str, Text] = {
             "the agent on a smart NIC is away, because its machine is off",
             "the mechanism driver never makes ports ACTIVE: set [neutron] port_active_timeout to 0",
         ),
+    ),
+    Wait.STORAGE_SERVICE: Text(
+        "Cinder, which did not answer, or did not let the volumes of the machine go",
+        _ANSWER_ENDS,
+        "See whether Cinder and Keystone answer the conductor, and what Cinder says of the volumes.",
+        ("Cinder or Keystone is away, or [cinder] has a wrong address or wrong credentials",),
     ),
     Wait.INSPECTION_SERVICE: Text(
         "The inspection service, which is asked again and again whether it is done",

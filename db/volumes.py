@@ -5,7 +5,8 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from ingot.common import errors, states
+from ingot.common import clock, errors, states
+from ingot.common.json_types import Json
 from ingot.db import listing, models, nodes, ports, rows
 from ingot.db.engine import Database, retry_transaction
 
@@ -98,3 +99,18 @@ def build_removal_of_targets(node_id: int) -> nodes.ExtraWrite:
         connection.execute(sa.delete(table).where(table.c.node_id == node_id))
 
     return remove
+
+
+def build_properties(node_id: int, properties: Mapping[str, Json]) -> nodes.ExtraWrite:
+    """Return the write of how volumes of a node are reached.
+
+    :param properties: of targets, by uuid; one that was deleted meanwhile stays so.
+    """
+    table = TARGETS.source.table
+
+    def write(connection: sa.Connection) -> None:
+        for uuid, values in properties.items():
+            own = sa.update(table).where(table.c.node_id == node_id, table.c.uuid == uuid)
+            connection.execute(own.values(properties=values, updated_at=clock.now()))
+
+    return write

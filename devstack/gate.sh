@@ -75,6 +75,7 @@ STEPS=(
     # DevStack's plugin and the scripts for grenade, against what DevStack and grenade promise to plugins.
     "devstack       | tests | 2 | 10 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.devstack"
     "moving         | tests | 2 | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
+    "cinder         | tests | 1 | 10 | stestr --test-path ./tests/gate run --serial test_cinder"
     "glance         | tests | 1 | 8  | stestr --test-path ./tests/gate run --serial test_glance"
     "inspector      | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
     "tempest        | tests | 2 | 9  | stestr --test-path ./tests/gate run --serial test_tempest"

@@ -111,6 +111,11 @@ class MemoryTask:
     def remove_volume_targets(self) -> None:
         self.volume_targets = []
 
+    def keep_volume_properties(self, properties: Mapping[str, dict[str, Any]]) -> None:
+        for target in self.volume_targets:
+            target.properties = properties.get(target.uuid, target.properties)
+        self.save()
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
         self.bios = [dict(row) for row in read]
 

@@ -90,6 +90,7 @@ def build_requester(call: Call) -> Requester:
     asked_by: Requester = {
         "user": ctx.user_id,
         "project": ctx.project_id,
+        "roles": ctx.roles,
         "request_id": ctx.request_id,
         "global_request_id": ctx.global_request_id,
     }

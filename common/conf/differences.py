@@ -109,10 +109,20 @@ def _check_neutron(conf: cfg.ConfigOpts, given: _Given) -> Iterator[Finding]:
         yield Finding(Verdict.REFUSED, given["neutron", names[0]].where, "neutron", names, advice)
 
 
+def _check_cinder(conf: cfg.ConfigOpts, given: _Given) -> Iterator[Finding]:
+    """Look whether a Cinder is configured that nothing asks: Ironic's sample has the interface disabled, too."""
+    names = tuple(name for group, name in given if group == "cinder" and name in _LOGIN)
+    if names and not opts.uses_cinder(conf):
+        advice = "Nothing that is enabled asks Cinder: nodes would not get its volumes. Add cinder to [DEFAULT] "
+        advice += "enabled_storage_interfaces, or remove the group."
+        yield Finding(Verdict.DIFFERENT, given["cinder", names[0]].where, "cinder", names, advice)
+
+
 _CHECKS: Sequence[Callable[[cfg.ConfigOpts, _Given], Iterator[Finding]]] = (
     _check_external_url,
     _check_first_script,
     _check_template,
     _check_state_path,
     _check_neutron,
+    _check_cinder,
 )

@@ -22,8 +22,9 @@ from ingot.common.conf.ironic import Verdict
 if TYPE_CHECKING:
     from keystoneauth1 import loading
 
-    from ingot.common.conf import glance, introspection, neutron, nova
+    from ingot.common.conf import cinder, glance, introspection, neutron, nova
 else:
+    cinder = later.Module("ingot.common.conf.cinder")
     glance = later.Module("ingot.common.conf.glance")
     introspection = later.Module("ingot.common.conf.introspection")
     neutron = later.Module("ingot.common.conf.neutron")
@@ -33,9 +34,10 @@ else:
 _SECTION = re.compile(r"\[([^\]]+)\]\s*")
 _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 
-GLANCE, INSPECTOR, NEUTRON, NOVA = "glance", "inspector", "neutron", "nova"
+CINDER, GLANCE, INSPECTOR, NEUTRON, NOVA = "cinder", "glance", "inspector", "neutron", "nova"
 
 SERVICES: Mapping[str, Callable[[], list[cfg.Opt]]] = {
+    CINDER: lambda: cinder.OPTIONS,
     GLANCE: lambda: glance.OPTIONS,
     INSPECTOR: lambda: introspection.OPTIONS,
     NEUTRON: lambda: neutron.OPTIONS,

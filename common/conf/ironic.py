@@ -53,7 +53,6 @@ _NO_SWITCHES = (
     "Ingot has no service for networks: it connects machines by Neutron (network interfaces flat and neutron), by "
     "switches that [genericswitch:NAME] describes (switch), or not at all (noop). It knows no traits of networks."
 )
-_NO_VOLUMES = "Ingot does not ask Cinder: give a node's volume targets their addresses (storage interface external)."
 _NO_RPC = "Ingot has no JSON RPC: several hosts share a database and RabbitMQ (rpc_transport = oslo)."
 _IPMI = "Ingot speaks IPMI itself, without ipmitool."
 _TLS_AGENT = "Agents make a certificate of their own at each boot, which Ingot pins."
@@ -64,7 +63,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "agent_containers": (_NO, "Ingot tells the agent nothing of containers; set them in the agent's own file."),
     "anaconda": (_NO, "Ingot has no deploy interface anaconda."),
     "cifs": (_IGNORED, _MEDIA),
-    "cinder": (_NO, _NO_VOLUMES),
     "disk_utils": (_IGNORED, _FILES),
     "drac": (_IGNORED, "[redfish] raid_config_timeout and bios_settings_timeout limit the jobs of iDRACs, too."),
     "errors": (_IGNORED, "An option for Ironic's tests."),
@@ -92,6 +90,7 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
 _CREDENTIALS = "auth_url auth_type auth_section"
 
 _ROWS = (
+    _Row("cinder", "retries", _IGNORED, "Write status_code_retries and status_code_retry_delay."),
     _Row("neutron", "retries", _IGNORED, "Write status_code_retries and status_code_retry_delay."),
     _Row("console", "terminal terminal_cert_dir terminal_pid_dir terminal_timeout kill_timeout", _IGNORED, _CONSOLE),
     _Row("console", "subprocess_checking_interval subprocess_timeout", _IGNORED, _CONSOLE),

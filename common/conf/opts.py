@@ -111,7 +111,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def use_service(conf: cfg.ConfigOpts, name: str) -> None:
-    """Register the options of [glance], [inspector], [neutron] or [nova] for the service that is asked."""
+    """Register the options of [cinder], [glance], [inspector], [neutron] or [nova] for the service that is asked."""
     conf.register_opts(config_files.SERVICES[name](), name)
 
 
@@ -131,6 +131,11 @@ def _enables(conf: cfg.ConfigOpts, group: str, name: str, values: Collection[str
 def uses_neutron(conf: cfg.ConfigOpts) -> bool:
     """Return whether something is enabled that asks Neutron."""
     return any(_enables(conf, *user) for user in _NEUTRON_USERS)
+
+
+def uses_cinder(conf: cfg.ConfigOpts) -> bool:
+    """Return whether something is enabled that asks Cinder."""
+    return _enables(conf, "DEFAULT", "enabled_storage_interfaces", ("cinder",))
 
 
 def load(
@@ -191,6 +196,8 @@ def parse(
             use_service(conf, service)
     if _is_set(conf, config_files.NEUTRON) or uses_neutron(conf):
         use_service(conf, config_files.NEUTRON)
+    if _is_set(conf, config_files.CINDER) or uses_cinder(conf):
+        use_service(conf, config_files.CINDER)
     if _enables(conf, "DEFAULT", "enabled_inspect_interfaces", ("inspector",)):
         use_service(conf, config_files.INSPECTOR)
     conf.set_default("my_ip", netutils.get_my_ipv4())

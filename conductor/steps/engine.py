@@ -47,6 +47,7 @@ _RETRIED: Mapping[type[errors.IngotError], Wait] = {
     errors.ImageServiceUnavailable: Wait.IMAGE_SERVICE,
     errors.NetworkServiceUnavailable: Wait.NETWORK_SERVICE,
     errors.SwitchUnavailable: Wait.SWITCH,
+    errors.StorageServiceUnavailable: Wait.STORAGE_SERVICE,
     errors.AgentUnreachable: Wait.AGENT,
     errors.HardwareUnreachable: Wait.BMC,
 }

@@ -268,6 +268,12 @@ class Task:
             LOG.info("Node %s: %d volume targets of the instance deleted", self.node.uuid, len(self.volume_targets))
             self.volume_targets.clear()
 
+    def keep_volume_properties(self, properties: Mapping[str, Json]) -> None:
+        self.add_extra_write(volumes.build_properties(self.node.id, properties))
+        self.write()
+        for target in self.volume_targets:
+            target.properties = properties.get(target.uuid, target.properties)
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         self.add_extra_write(facts.BIOS.build_write(self.node.id, read))
 

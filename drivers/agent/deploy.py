@@ -73,12 +73,14 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
             operators = (network.remove_provisioning_network, network.remove_servicing_network)
             return booting.reconnect(task, *operators, network.unconfigure_tenant_networks)
 
-        def leave(task: Task) -> None:
-            get_interface(task, StorageInterface).detach_volumes(task)
+        def detach_volumes(task: Task) -> results.Answer:
+            return get_interface(task, StorageInterface).detach_volumes(task)
+
+        def end(task: Task) -> None:
             task.remove_volume_targets()
             secure_boot.switch(task, False)
 
-        return results.run_phases(task, power_control.power_off, leave_networks, leave)
+        return results.run_phases(task, power_control.power_off, leave_networks, detach_volumes, end)
 
     def clean_up(self, task: Task) -> None:
         boot = get_interface(task, BootInterface)

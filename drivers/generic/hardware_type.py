@@ -4,6 +4,7 @@ from ingot.common import iscsi
 from ingot.drivers.agent import autodetect, bootc, custom, deploy, direct, inspect, inspector, raid, rescue
 from ingot.drivers.agent.iscsi import IscsiDeploy
 from ingot.drivers.ansible.deploy import AnsibleDeploy
+from ingot.drivers.cinder.storage import CinderStorage
 from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
 from ingot.drivers.interfaces.storage import StorageInterface
@@ -57,4 +58,4 @@ class GenericHardwareType(AbstractHardwareType):
     # Not every ramdisk can do these: where no default is configured, they are chosen by node.
     supported_raid_interfaces: Supported = (noop.NoRAID, raid.AgentRAID)
     supported_rescue_interfaces: Supported = (noop.NoRescue, rescue.AgentRescue)
-    supported_storage_interfaces: Supported = (noop.NoopStorage, ExternalStorage)
+    supported_storage_interfaces: Supported = (noop.NoopStorage, ExternalStorage, CinderStorage)

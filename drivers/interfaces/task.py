@@ -139,6 +139,13 @@ class Task(Protocol):
         :raises LockLost: the lock was taken over; nothing was deleted.
         """
 
+    def keep_volume_properties(self, properties: Mapping[str, Json]) -> None:
+        """Write now how volumes are reached, as Cinder's connections say it.
+
+        :param properties: of the node's volume targets, by uuid.
+        :raises LockLost: the lock was taken over; nothing was written.
+        """
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         """Write now what the BIOS settings of the machine are, and forget those that are not among them.
 

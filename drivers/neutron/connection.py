@@ -1,4 +1,4 @@
-"""The way to Neutron. Only this module knows openstacksdk, a library of its own (``pip install ingot[neutron]``).
+"""The way to Neutron, by openstacksdk, a library of its own (``pip install ingot[neutron]``).
 
 Everything that is asked ends within ``[neutron] request_timeout``, and every error says of what network or port it is,
 in Neutron's own words.
@@ -6,23 +6,20 @@ in Neutron's own words.
 
 import contextlib
 import functools
-import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from ingot.common import context, errors, fetching, later, metrics
+from ingot.common import context, errors, later, metrics
 from ingot.common.json_types import Json
+from ingot.drivers.openstack import service
+from ingot.drivers.openstack.service import show
 
 if TYPE_CHECKING:
     import openstack.connection as openstack_connection
     import openstack.exceptions as openstack_errors
-    from keystoneauth1 import exceptions, loading
 else:
-    exceptions = later.Module("keystoneauth1.exceptions")
-    loading = later.Module("keystoneauth1.loading")
-    openstack_connection = later.Module("openstack.connection")
     openstack_errors = later.Module("openstack.exceptions")
 
 GROUP = "neutron"
@@ -30,35 +27,17 @@ GROUP = "neutron"
 OWNER = "baremetal:none"
 """``device_owner`` of ports that a conductor has created."""
 
-_SUCCESSES, _REFUSALS, _FAILURES = map(metrics.NETWORK_REQUESTS.labels, ("done", "refused", "failed"))
+SERVICE = service.Service(
+    name="Neutron",
+    group=GROUP,
+    kind="network",
+    requests=metrics.NETWORK_REQUESTS,
+    unavailable=errors.NetworkServiceUnavailable,
+    refused=errors.NetworkError,
+)
 
-_NOT_AUTHENTICATED, _FAILS = 401, 500
-_REFUSES = "it takes no token of the user that [neutron] names: check auth_type, username and the like there"
-
-
-def check(conf: cfg.ConfigOpts, of: str) -> None:
-    """Refuse a configuration with which Neutron cannot be asked.
-
-    :param of: what needs it, for the message.
-    :raises ConfigurationError: the library is missing, or the options say neither where Neutron is nor who asks.
-    """
-    if importlib.util.find_spec("openstack") is None:
-        raise errors.ConfigurationError(
-            f"{of} needs openstacksdk, which is not installed for this Python: pip install 'ingot[neutron]'."
-        )
-    if GROUP not in conf or not (conf.neutron.auth_type or conf.neutron.auth_section):
-        raise errors.ConfigurationError(
-            f"{of} needs [neutron] auth_type with the user that asks Neutron (none, with endpoint_override, for a "
-            "Neutron without Keystone)."
-        )
-
-
-def connect(conf: cfg.ConfigOpts) -> "openstack_connection.Connection":
-    """Return a connection, which tasks share with its token."""
-    login = loading.load_auth_from_conf_options(conf, GROUP)
-    own = {"auth": login, "session": fetching.open_session()}
-    session = loading.load_session_from_conf_options(conf, GROUP, **own)
-    return openstack_connection.Connection(session=session, oslo_conf=conf, service_types=["network"])
+check = SERVICE.check
+connect = SERVICE.connect
 
 
 class Neutron:
@@ -92,7 +71,7 @@ class Neutron:
         :raises IngotError: Neutron does not answer, or refuses; see :meth:`_ask`, as all methods.
         """
         with self._ask(f"Network {given} ({field})"):
-            found = _show(self._proxy.networks(id=given)) or _show(self._proxy.networks(name=given))
+            found = show(self._proxy.networks(id=given)) or show(self._proxy.networks(name=given))
         if len(found) != 1:
             many = (
                 f"{len(found)} networks have this name, give the uuid of one: {', '.join(one['id'] for one in found)}."
@@ -107,7 +86,7 @@ class Neutron:
         Where its network has several segments, an address says which of them it is.
         """
         with self._ask(f"Network {port['network_id']} of port {port['id']}"):
-            (network,) = _show(self._proxy.networks(id=port["network_id"])) or ({},)
+            (network,) = show(self._proxy.networks(id=port["network_id"])) or ({},)
             segments = network.get("segments") or [network]
             if len(segments) > 1:
                 segments = self._list_segments(port) or segments
@@ -117,15 +96,15 @@ class Neutron:
     def _list_segments(self, port: Json) -> list[Json]:
         """Return the segments that the addresses of a port are in."""
         addresses = port.get("fixed_ips") or ()
-        subnets = [subnet for address in addresses for subnet in _show(self._proxy.subnets(id=address["subnet_id"]))]
+        subnets = [subnet for address in addresses for subnet in show(self._proxy.subnets(id=address["subnet_id"]))]
         idents = {subnet["segment_id"] for subnet in subnets if subnet.get("segment_id")}
         found = [self._proxy.find_segment(ident, ignore_missing=True) for ident in idents]
-        return _show(one for one in found if one)
+        return show(one for one in found if one)
 
     def find_mtu(self, port: Json) -> int | None:
         """Return the largest frame of a port's network; None: it is not said."""
         with self._ask(f"Network {port['network_id']} of port {port['id']}"):
-            (network,) = _show(self._proxy.networks(id=port["network_id"])) or ({},)
+            (network,) = show(self._proxy.networks(id=port["network_id"])) or ({},)
         mtu: int | None = network.get("mtu")
         return mtu
 
@@ -135,7 +114,7 @@ class Neutron:
         if not addresses:
             return []
         with self._ask(f"Subnets of port {port['id']}"):
-            found = _show(self._proxy.subnets(id=[address["subnet_id"] for address in addresses]))
+            found = show(self._proxy.subnets(id=[address["subnet_id"] for address in addresses]))
         by_id = {subnet["id"]: subnet for subnet in found}
         return [(one["ip_address"], by_id[one["subnet_id"]]) for one in addresses if one["subnet_id"] in by_id]
 
@@ -147,7 +126,7 @@ class Neutron:
         if not groups:
             return
         with self._ask(f"Security groups of {option}"):
-            known = {group["id"] for group in _show(self._proxy.security_groups(id=list(groups)))}
+            known = {group["id"] for group in show(self._proxy.security_groups(id=list(groups)))}
         if missing := sorted(set(groups) - known):
             allowed = "Neutron has no security groups with these uuids."
             raise errors.Invalid(field=option, value=", ".join(missing), allowed=allowed)
@@ -156,36 +135,36 @@ class Neutron:
         """Return whether a port's addresses are of stateful DHCPv6."""
         subnets = [address["subnet_id"] for address in port["fixed_ips"] if ":" in address["ip_address"]]
         with self._ask(f"Subnets of port {port['id']}"):
-            found = [subnet for ident in subnets[:1] for subnet in _show(self._proxy.subnets(id=ident))]
+            found = [subnet for ident in subnets[:1] for subnet in show(self._proxy.subnets(id=ident))]
         return any(subnet.get("ipv6_address_mode") == "dhcpv6-stateful" for subnet in found)
 
     def has_live_agent(self, host: str) -> bool:
         """Return whether an agent of Neutron runs on a host."""
         with self._ask(f"Agents of host {host}"):
-            return any(agent.get("alive") for agent in _show(self._proxy.agents(host=host)))
+            return any(agent.get("alive") for agent in show(self._proxy.agents(host=host)))
 
     # Ports
 
     def list_ports(self, **having: object) -> list[Json]:
         """Return the ports with these values."""
         with self._ask(f"Ports with {', '.join(f'{name} {value}' for name, value in having.items())}"):
-            return _show(self._proxy.ports(**having))
+            return show(self._proxy.ports(**having))
 
     def find_port(self, ident: str) -> Json | None:
         """Return a port by its uuid; None if it is not there."""
         with self._ask(f"Port {ident}"):
-            return next(iter(_show(self._proxy.ports(id=ident))), None)
+            return next(iter(show(self._proxy.ports(id=ident))), None)
 
     def create_port(self, attributes: Json) -> Json:
         """Create a port, complete or not at all."""
         with self._ask(f"A port for {attributes['mac_address']} on network {attributes['network_id']}"):
-            return _show([self._proxy.create_port(**attributes)])[0]
+            return show([self._proxy.create_port(**attributes)])[0]
 
     def update_port(self, ident: str, attributes: Json) -> Json | None:
         """Change a port and return it; None if it is not there."""
         with self._ask(f"Port {ident}"):
             try:
-                return _show([self._proxy.update_port(ident, **attributes)])[0]
+                return show([self._proxy.update_port(ident, **attributes)])[0]
             except openstack_errors.NotFoundException:
                 return None
 
@@ -194,35 +173,10 @@ class Neutron:
         with self._ask(f"Port {ident}"):
             self._proxy.delete_port(ident, ignore_missing=True)
 
-    @contextlib.contextmanager
-    def _ask(self, what: str) -> Iterator[None]:
+    def _ask(self, what: str) -> contextlib.AbstractContextManager[None]:
         """
         :param what: is asked for, with its network or port.
         :raises NetworkServiceUnavailable: Neutron or Keystone does not answer in time, or fails.
         :raises NetworkError: it refuses.
         """
-        outcome = _FAILURES
-        try:
-            with fetching.limit(self._conf.neutron.request_timeout):
-                yield
-            outcome = _SUCCESSES
-        except openstack_errors.HttpException as exc:
-            words = str(exc.details or exc)
-            code = exc.status_code or _FAILS
-            if code >= _FAILS:
-                raise errors.NetworkServiceUnavailable(what=what, reason=f"HTTP {code}: {words}") from exc
-            if code == _NOT_AUTHENTICATED:
-                words = _REFUSES
-            outcome = _REFUSALS
-            raise errors.NetworkError(what=what, reason=words) from exc
-        except (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.HttpServerError) as exc:
-            raise errors.NetworkServiceUnavailable(what=what, reason=str(exc)) from exc
-        except (exceptions.ClientException, openstack_errors.SDKException) as exc:
-            raise errors.NetworkError(what=what, reason=f"check the options of [neutron]: {exc}") from exc
-        finally:
-            outcome.inc()
-
-
-def _show(found: Iterable[Any]) -> list[Json]:
-    """Return objects of openstacksdk as Neutron has them."""
-    return [one.to_dict(computed=False, original_names=True) for one in found]
+        return SERVICE.ask(self._conf, what)

@@ -28,11 +28,11 @@ class _FileBoot(network.NetworkBoot):
         super().validate(task)
         info = task.node.instance_info
         is_ramdisk = info.get("kernel") and info.get("ramdisk")
-        if not is_ramdisk and not get_interface(task, StorageInterface).should_write_image(task):
+        if not is_ramdisk and get_interface(task, StorageInterface).boots_by_loader(task):
             raise errors.Invalid(
                 field="boot_interface",
                 value=self.name,
-                allowed="Machines boot from volumes (a volume target with boot_index 0) with the boot interface ipxe.",
+                allowed="Machines boot from iSCSI volumes (a volume target with boot_index 0) with the interface ipxe.",
             )
 
     def check_text(self, name: str, value: object) -> str:

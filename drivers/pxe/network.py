@@ -80,11 +80,11 @@ class NetworkBoot(RamdiskBoot):
         info, device = task.node.instance_info, "pxe"
         if info.get("kernel") and info.get("ramdisk"):
             self._boot(task, "instance", (info["kernel"], info["ramdisk"]), {})
-        elif get_interface(task, StorageInterface).should_write_image(task):
-            device = "disk"
-            task.set(boot_config={"target": "disk"})
-        else:
+        elif get_interface(task, StorageInterface).boots_by_loader(task):
             task.set(boot_config={"target": "volume"}, boot_address=None)
+        else:
+            device = "disk"  # firmware finds a volume of Fibre Channel as one
+            task.set(boot_config={"target": "disk"})
         if device == "pxe":
             dhcp.admit(task, dhcp.choose_chain(self.name))
         self.set_boot_device(task, device, persistent=True)

@@ -165,12 +165,12 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
             arguments = self.build_arguments(task, "instance", {})
             own = media.build(task, info["kernel"], info["ramdisk"], arguments, ["kernel", "ramdisk"])
             self._boot(task, "instance", {**own, **self._offer_drive(task)})
-        elif get_interface(task, StorageInterface).should_write_image(task):
+        elif get_interface(task, StorageInterface).boots_by_loader(task):
+            raise self.not_supported("boot of a volume")
+        else:
             self._withdraw(task)
             task.set(boot_config={"target": "disk"})
             self.set_boot_device(task, "disk", persistent=True)
-        else:
-            raise self.not_supported("boot of a volume")
 
     @staticmethod
     def _offer_drive(task: Task) -> MediaConfig:

@@ -240,7 +240,8 @@ class _Handler(http_handler.Handler):
         answer = self.gateway.forward(self.command, self.path, self.headers, body)  # type: ignore[arg-type]
         if isinstance(answer, int):
             if answer:
-                self.answer(answer, {"NeutronError": {"type": "Gate", "message": "as the gate wants", "detail": ""}})
+                error = {"type": "Gate", "message": "as the gate wants", "detail": ""}
+                self.answer(answer, {"NeutronError": error}, Connection="close")
             self.close_connection = True
             return
         kept = _select(answer.headers.items())

@@ -184,7 +184,7 @@ def required(section: str = "options", name: str = "install_requires") -> set[st
 
 def optional() -> set[str]:
     """Return what an interface needs that is not enabled by default, and what the tests of drivers need."""
-    extras = ("ansible", "driver-kit", "neutron", "otel")
+    extras = ("ansible", "cinder", "driver-kit", "neutron", "otel")
     return set().union(*(required("options.extras_require", extra) for extra in extras))
 
 

@@ -268,7 +268,10 @@ class TestFindings(FileCase):
         login = "auth_type = password\nauth_url = http://k\n"
         self.assertIn("never connected", " ".join(self.refused(f"[neutron]\n{login}")))
         self.begin(f"{LOCAL}[DEFAULT]\nenabled_network_interfaces = flat,noop\n[neutron]\n{login}").finish()
-        for group in ("cinder", "swift"):
+        different = self.findings(f"[cinder]\n{login}")["auth_url"]
+        self.assertEqual(Verdict.DIFFERENT, different[0])
+        self.begin(f"{LOCAL}[DEFAULT]\nenabled_storage_interfaces = cinder,noop\n[cinder]\n{login}").finish()
+        for group in ("swift",):
             self.assertEqual(Verdict.UNSUPPORTED, self.findings(f"[{group}]\n{login}")["auth_url"][0])
 
     def test_no_row_is_about_an_option_that_ingot_has(self) -> None:

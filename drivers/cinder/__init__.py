@@ -1,0 +1,1 @@
+"""Volumes of Cinder: the storage interface ``cinder``."""

@@ -1,0 +1,1 @@
+"""What services of OpenStack have in common for those who ask them."""
