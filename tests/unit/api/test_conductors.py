@@ -81,7 +81,7 @@ class Draining(ConductorsCase):
         self.second()
         self.second("conductor-3")
         self.register("alone", api_case.enabled("ipmi", **api_case.PLAIN), group="far")
-        for _number in range(30):
+        for _number in range(90):  # so many that some go to each
             database.make_node(self.db)
         database.make_node(self.db, driver="ipmi", conductor_group="far", reservation="alone")
         before = self.standings()

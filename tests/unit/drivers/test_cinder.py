@@ -133,6 +133,7 @@ class Attaching(CinderCase):
         self.assert_nothing_left(task)
         noted = json.loads(self.service.volumes[first.volume_id]["metadata"][f"ironic_node_{task.node.uuid}"])
         self.assertEqual("detached", noted["last_action"])
+        task.remove_volume_targets()
         asked = len(self.service.asked)
         self.assertEqual(results.DONE, self.detach(task))
         self.assertEqual(asked, len(self.service.asked))

@@ -25,12 +25,14 @@ class Line(serial_stream.SerialStream):
     :ivar fault: what connecting raises, if anything.
     :ivar gate: open when it may connect.
     :ivar is_deaf: whether it goes on with connecting although it is to be closed.
+    :ivar made: all of them; begun: those that have begun to connect.
     """
 
     fault: errors.IngotError | None = None
     gate = True
     is_deaf = False
     made: "list[Line]"
+    begun: "list[Line]"
 
     def __init__(self, take_over: bool) -> None:
         super().__init__("BMC", patience=5)
@@ -38,6 +40,7 @@ class Line(serial_stream.SerialStream):
         self.made.append(self)
 
     async def attend(self) -> None:
+        self.begun.append(self)
         while type(self).is_deaf:
             await asyncio.sleep(0.01)
         while not type(self).gate and not self.is_closing:
@@ -82,7 +85,7 @@ class Reader(shared_console.Reader):
 class SharedConsoleTest(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
-        self.line = type("Line", (Line,), {"made": []})
+        self.line = type("Line", (Line,), {"made": [], "begun": []})
         self.consoles = consoles.Consoles(fakes.configuration(console__linger_time=0))
         self.addCleanup(self.consoles.stop_all, "the test ends")
 
@@ -212,6 +215,7 @@ class SharedConsoleTest(testtools.TestCase):
 
         async def attend(line: Line) -> None:
             """Give way only when all others are to be closed, too."""
+            line.begun.append(line)
             while not all(other.is_closing for other in line.made):
                 await asyncio.sleep(0.01)
             ended.append(line)
@@ -220,7 +224,7 @@ class SharedConsoleTest(testtools.TestCase):
         self.line.attend = attend
         for number in range(3):
             self.consoles.keep(f"node-{number}", self.line)
-        self.wait(lambda: len(self.line.made) == 3, "they are being opened")
+        self.wait(lambda: len(self.line.begun) == 3, "they are being opened")
         self.consoles.stop_all("the process ends")
         self.assertCountEqual(self.line.made, ended)
         self.assertEqual([], self.consoles.list_nodes())
@@ -230,6 +234,7 @@ class SharedConsoleTest(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.consoles._DONE_WITHIN_S", 0.1))
         self.line.is_deaf = True
         self.consoles.keep(NODE, self.line)
+        self.wait(lambda: self.line.begun, "it is being opened")
         self.consoles.stop(NODE, "switched off")
         self.assertIn("Closing serial consoles has not ended within 0 s", log.output)
         self.wait(lambda: not self.consoles.list_nodes(), "it is given up")
