@@ -209,12 +209,19 @@ start_step() {
     say "$name begins"
 }
 
-# report_step STEP STATUS: say how a step ended, and count it.
+# Set `used` to the processor time, in seconds, of all processes of the gate that have ended.
+read_used() {
+    times > "$GATE/times" # in a pipe it would be that of another process
+    used=$(awk -F '[ms ]' 'NR == 2 { print int($1 * 60 + $2 + $4 * 60 + $5) }' "$GATE/times")
+}
+
+# report_step STEP STATUS SECONDS: say how a step ended and what processor time it took, and count it.
 report_step() {
     local name type status=$2
     name=$(field 1 "$1") type=$(field 2 "$1")
     free=$((free + $(field 3 "$1")))
-    printf '%-14s %s in %d s' "$name" "$([ "$status" = 0 ] && echo ok || echo FAILED)" $((SECONDS - began[$name]))
+    printf '%-14s %s in %d s, of a processor %d s' "$name" "$([ "$status" = 0 ] && echo ok || echo FAILED)" \
+        $((SECONDS - began[$name])) "$3"
     if [ "$status" = 124 ] || [ "$status" = 137 ]; then printf ' (stopped after %d s)' "${limits[$name]}"; fi
     if [ "$type" = tests ]; then
         count_tests "$status" "$GATE/results/$name"
@@ -233,7 +240,9 @@ report_step() {
 
 # Wait until a step ends, and report it.
 await_step() {
-    local status=0 ended='' step
+    local status=0 ended='' step used before
+    read_used
+    before=$used
     wait -n -p ended "${!running[@]}" 2> /dev/null || status=$?
     if [ -z "${ended:-}" ]; then # a signal has ended it meanwhile: only a plain wait still knows how
         for ended in "${!running[@]}"; do kill -0 "$ended" 2> /dev/null || break; done
@@ -242,7 +251,8 @@ await_step() {
     fi
     step=${running[$ended]}
     unset "running[$ended]"
-    report_step "$step" "$status"
+    read_used
+    report_step "$step" "$status" $((used - before))
 }
 
 only=

@@ -280,7 +280,9 @@ class SharedConsoleTest(testtools.TestCase):
         self.wait(lambda: not self.consoles.list_nodes(), "it is closed after that one, too")
 
     def test_one_that_has_failed_is_due_after_a_pause(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.interfaces.shared_console._FIRST_PAUSE_S", patience.seconds(2)))
+        self.useFixture(
+            fixtures.MonkeyPatch("ingot.drivers.interfaces.shared_console._FIRST_PAUSE_S", patience.seconds(2))
+        )
         self.assertTrue(self.consoles.is_ready_to_open(NODE))
         self.line.fault = errors.HardwareError(what="BMC", reason="no")
         self.consoles.keep(NODE, self.line)
