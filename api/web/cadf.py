@@ -159,21 +159,21 @@ class Events:
     def watch(self, asked: Asked, work: Callable[[], _Answer]) -> _Answer:
         """Answer a request, with an event before and one after.
 
-        :raises IngotError: what ``work`` raises.
+        :raises Exception: what ``work`` raises.
         """
-        kept: list[_Answer | errors.IngotError] = []
+        kept: list[_Answer | Exception] = []
 
         def answer() -> int:
             try:
                 response = work()
-            except errors.IngotError as exc:
+            except Exception as exc:  # noqa: BLE001 - it is raised below
                 kept.append(exc)
-                return exc.code
+                return exc.code if isinstance(exc, errors.IngotError) else HTTPStatus.INTERNAL_SERVER_ERROR
             kept.append(response)
             return response.status_code
 
         Response.from_app(self._middleware, {**_build_environ(asked), _WORK: answer})
-        if isinstance(kept[0], errors.IngotError):
+        if isinstance(kept[0], Exception):
             raise kept[0]
         return kept[0]
 
@@ -212,7 +212,7 @@ def _build_environ(asked: Asked) -> dict[str, Any]:
     return {
         "REQUEST_METHOD": asked.method,
         "SCRIPT_NAME": f"/{prefix}" if prefix else "",
-        "PATH_INFO": path,
+        "PATH_INFO": path.encode().decode("latin-1"),  # as WSGI wants it
         "QUERY_STRING": query,
         "HTTP_HOST": host,
         "SERVER_NAME": host.partition(":")[0],

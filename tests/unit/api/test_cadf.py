@@ -100,6 +100,23 @@ class Sent(CadfCase):
         found = [(payload["outcome"], payload["reason"]["reasonCode"]) for payload in payloads]
         self.assertEqual([("failure", code) for _person, _method, _path, code in asked], found)
 
+    def test_names_may_be_of_any_script(self) -> None:
+        names = ("%E8%8A%82", "%C3%BC", "%FF")
+        for name in names:
+            self.assertEqual(400, self.ask("system admin", "GET", f"/v1/nodes/{name}").status, name)
+        paths = [message["payload"]["requestPath"].rpartition("/")[2] for message in self.take()[::2]]
+        self.assertEqual(["%E8%8A%82", "%C3%BC", "%EF%BF%BD"], paths, "what is no UTF-8 is a mark")
+
+    def test_a_defect_is_a_failure(self) -> None:
+        def fail(*_given: object) -> None:
+            raise ZeroDivisionError
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.web.preconditions.read", fail))
+        answer = self.api("GET", "/v1/nodes", X_Auth_Token="system admin", If_None_Match='"tag"')
+        _before, after = self.take()
+        self.assertEqual((500, "failure"), (answer.status, after["payload"]["outcome"]))
+        self.assertEqual("500", after["payload"]["reason"]["reasonCode"])
+
     def test_who_is_refused_a_login_and_what_machines_boot_from_is_not_in_them(self) -> None:
         self.ask("made up", "GET", "/v1/nodes")
         self.api("GET", "/v1/nodes")
