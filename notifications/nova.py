@@ -140,7 +140,8 @@ class PowerUpdates:
         if self._thread is not None:
             self._thread.join(patience)
         with self._changed:
-            left, self._waiting = [*self._sending, *self._waiting.values()], {}
+            left = [*self._sending, *self._waiting.values()]
+            self._sending, self._waiting = (), {}
             self._lose(left, "this process ends")
 
     def _run(self) -> None:
@@ -149,32 +150,37 @@ class PowerUpdates:
                 self._send(updates)
                 self._pause, self._sending = 0.0, ()
             except NovaAway as exc:
-                self._keep(updates, str(exc))
+                self._keep(str(exc))
             except Exception as exc:  # the edge of a thread
                 LOG.exception("Sending power states to Nova failed unexpectedly")
-                self._keep(updates, type(exc).__name__)
+                self._keep(type(exc).__name__)
 
     def _take(self) -> list[Update]:
-        """Wait for updates, and until Nova may be asked again; return some of one request. None: this process ends."""
+        """Wait for updates, and until Nova may be asked again; return some of one request. None: this process ends.
+
+        Where Nova has just failed that is a single one: it may fail with one of several servers.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._closed, self._pause)
             self._changed.wait_for(lambda: self._waiting or self._closed)
             first = next(iter(self._waiting.values()), None)
-            alike = [one for one in self._waiting.values() if first and one.request == first.request][:_AT_ONCE]
+            alike = [one for one in self._waiting.values() if first and one.request == first.request]
+            del alike[1 if self._pause else _AT_ONCE :]
             for one in alike:
                 del self._waiting[one.server]
             self._sending = alike
             return alike
 
-    def _keep(self, updates: Sequence[Update], reason: str) -> None:
-        """Have updates sent later, except for those that are too old, and those that newer ones have replaced."""
+    def _keep(self, reason: str) -> None:
+        """Have what was sent in vain wait again, after all others, unless newer states do; lose what is too old."""
         now = time.monotonic()
         with self._changed:
-            current = [one for one in updates if one.server not in self._waiting]
-            lost = [one for one in current if self._closed or one.until <= now]
+            self._waiting |= {one.server: one for one in self._sending if one.server not in self._waiting}
+            self._sending = ()
+            lost = [one for one in self._waiting.values() if self._closed or one.until <= now]
+            for one in lost:
+                del self._waiting[one.server]
             self._lose(lost, reason)
-            kept = {one.server: one for one in current if one not in lost}
-            self._waiting, self._sending = kept | self._waiting, ()
         if not self._pause:
             LOG.warning("Nova was not notified of power states, which will be sent again: %s", reason)
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
