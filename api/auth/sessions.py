@@ -44,7 +44,7 @@ Pages can change Accept-Language in their requests, but not leave it out.
 _ASKED_FOR = frozenset(
     ("HTTP_X_INGOT_CONSOLE", "HTTP_X_AUTH_TOKEN", "HTTP_X_OPENSTACK_IRONIC_API_VERSION", "HTTP_OPENSTACK_API_VERSION")
 )
-"""Headers that a browser sends for a page of another site only if the API allows it, which it never does."""
+"""Headers that a browser sends for a page of another site only if the API allows it: for those of [cors]."""
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 
