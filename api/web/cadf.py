@@ -16,6 +16,7 @@ import orjson
 from oslo_config import cfg
 from werkzeug.wrappers import Response
 
+from ingot.api.web.exchange import Exchange
 from ingot.common import context, errors, later, masking
 from ingot.notifications import bus, notifier
 
@@ -45,17 +46,6 @@ class _HasStatus(Protocol):
 
 
 _Answer = TypeVar("_Answer", bound=_HasStatus)
-
-
-class Exchange(Protocol):
-    """What is taken of a request of the application."""
-
-    ctx: context.RequestContext
-    environ: dict[str, Any]
-    path: str
-
-    @property
-    def address(self) -> str: ...
 
 
 class Asked(NamedTuple):
