@@ -188,7 +188,7 @@ class Silent(AwayCase):
         self.assertEqual(1, sum(seconds >= keystone_calls.DEADLINE_S for seconds in waited), waited)
 
 
-def later_clock(silences: int = 1) -> Callable[[], float]:
+def later_clock(times: int = 1) -> Callable[[], float]:
     """Return a clock on which the silence is over."""
     now = time.monotonic
-    return lambda: now() + silences * keystone_calls.SILENCE_S
+    return lambda: now() + times * keystone_calls.SILENCE_S
