@@ -51,10 +51,12 @@ _Answer = TypeVar("_Answer", bound=_HasStatus)
 class Asked(NamedTuple):
     """A request whose user is known.
 
+    :param catalog: Keystone's services, as JSON; None: the user's token has none.
     :param base: scheme and host, as clients see the API.
     """
 
     ctx: context.RequestContext
+    catalog: str | None
     method: str
     path: str
     query: str
@@ -64,10 +66,11 @@ class Asked(NamedTuple):
 
 
 def describe(exchange: Exchange, base: str) -> Asked:
-    """Return what events say of a request."""
-    environ = exchange.environ
+    """Return what events say of a request, and take the catalog, which is long, from the context: that may last."""
+    environ, ctx = exchange.environ, exchange.ctx
+    catalog, ctx.catalog = ctx.catalog, None
     query, agent = (str(environ.get(name, "")) for name in ("QUERY_STRING", "HTTP_USER_AGENT"))
-    return Asked(exchange.ctx, environ["REQUEST_METHOD"], exchange.path, query, base, exchange.address, agent)
+    return Asked(ctx, catalog, environ["REQUEST_METHOD"], exchange.path, query, base, exchange.address, agent)
 
 
 def check(conf: cfg.ConfigOpts) -> None:
@@ -209,7 +212,7 @@ def _build_environ(asked: Asked) -> dict[str, Any]:
         "SERVER_PORT": host.partition(":")[2] or "80",
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": asked.address or _UNKNOWN,
-        "HTTP_X_SERVICE_CATALOG": ctx.catalog or _build_catalog(asked.base),
+        "HTTP_X_SERVICE_CATALOG": asked.catalog or _build_catalog(asked.base),
         "openstack.request_id": ctx.request_id,
         "wsgi.url_scheme": scheme,
         "wsgi.input": io.BytesIO(),

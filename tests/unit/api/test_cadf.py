@@ -9,6 +9,7 @@ from typing import Any
 
 import fixtures
 import flask
+from keystoneauth1 import fixture as tokens
 from keystonemiddleware import audit
 from oslo_messaging.notify import _impl_test as drivers
 
@@ -16,6 +17,7 @@ from ingot.api import app, routes
 from ingot.api.web import cadf
 from ingot.common import errors
 from ingot.common.conf import broker
+from ingot.notifications import bus
 from tests import api_case, identity_case
 
 MAP = pathlib.Path(__file__).parents[3] / "etc" / "api_audit_map.conf"
@@ -129,6 +131,28 @@ class Sent(CadfCase):
         _before, after = self.take()
         self.assertEqual("unknown", after["payload"]["initiator"]["id"])
         self.assertEqual("service/compute/baremetal/lookup", after["payload"]["target"]["typeURI"])
+
+
+class Catalog(CadfCase):
+    def application(self) -> flask.Flask:
+        describe = identity_case.token_of
+
+        def describe_with_services(person: str) -> tokens.V3Token:
+            token = describe(person)
+            endpoints = dict.fromkeys(("public", "internal", "admin"), "http://192.0.2.1:6385")
+            token.add_service("baremetal", name="of Keystone").add_standard_endpoints(**endpoints)
+            return token
+
+        self.useFixture(fixtures.MonkeyPatch("tests.identity_case.token_of", describe_with_services))
+        return super().application()
+
+    def test_the_target_is_what_keystone_calls_it_and_no_catalog_waits_for_the_broker(self) -> None:
+        waiting: list[bus.Message] = []
+        outbound = self.http.application.extensions[app.CADF].outbound
+        self.useFixture(fixtures.MockPatchObject(outbound, "add", waiting.append))
+        self.ask("system admin", "GET", "/v1/nodes")
+        self.assertEqual(["of Keystone"] * 2, [message.payload["target"]["name"] for message in waiting])
+        self.assertEqual([None] * 2, [message.ctx.catalog for message in waiting])
 
 
 class Ignored(CadfCase):
