@@ -1,11 +1,12 @@
 """Notifies Nova that the machine of a server was switched on or off, on a thread of its own.
 
-Nothing that happens to a node waits for Nova. Of a server, only the last state is sent.
+Nothing that happens to a node waits for Nova. Of a server, only the last state is sent, whichever conductor found it.
+An older one would have Nova switch off, minutes later, what runs.
 """
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests
@@ -13,7 +14,7 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.common import fetching, later, metrics, states
+from ingot.common import errors, fetching, later, metrics, states
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter, exceptions, loading
@@ -78,11 +79,19 @@ class Update(NamedTuple):
     until: float
 
 
-class PowerUpdates:
-    """The servers whose states wait, and the thread that sends them. It begins with the first one."""
+ReadStates = Callable[[Collection[str]], Mapping[str, str | None]]
+"""Returns the power states of machines, by server, of those that have one."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+
+class PowerUpdates:
+    """The servers whose states wait, and the thread that sends them. It begins with the first one.
+
+    :param read_states: asked when states are sent; of a server that it does not know, what was told counts.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, read_states: ReadStates = lambda _servers: {}) -> None:
         self._conf = conf
+        self._read_states = read_states
         self._has_login = _GROUP in conf and bool(conf.nova.auth_type or conf.nova.auth_section)
         if _GROUP in conf and conf.nova.send_power_notifications and not self._has_login:
             LOG.warning("Nova is not notified of power states: [nova] auth_type is not set.")
@@ -147,9 +156,9 @@ class PowerUpdates:
     def _run(self) -> None:
         while updates := self._take():
             try:
-                self._send(updates)
+                self._send(self._read_again(updates))
                 self._pause, self._sending = 0.0, ()
-            except NovaAway as exc:
+            except (NovaAway, errors.ServiceUnavailable) as exc:
                 self._keep(str(exc))
             except Exception as exc:  # the edge of a thread
                 LOG.exception("Sending power states to Nova failed unexpectedly")
@@ -170,6 +179,14 @@ class PowerUpdates:
                 del self._waiting[one.server]
             self._sending = alike
             return alike
+
+    def _read_again(self, updates: Sequence[Update]) -> Sequence[Update]:
+        """Return the updates with the states that machines have by now.
+
+        :raises ServiceUnavailable: the database is away.
+        """
+        known = self._read_states([one.server for one in updates])
+        return [one._replace(tag=_TAGS.get(known.get(one.server), one.tag)) for one in updates]
 
     def _keep(self, reason: str) -> None:
         """Have what was sent in vain wait again, after all others, unless newer states do; lose what is too old."""
