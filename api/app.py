@@ -17,7 +17,7 @@ import flask
 import orjson
 from oslo_config import cfg
 from oslo_log import log
-from werkzeug import routing
+from werkzeug import routing, wrappers
 
 from ingot.api import routes
 from ingot.api.auth import identity, sessions
@@ -383,8 +383,7 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
     body: Any = reply.body
     is_get = exchange.method == "GET"
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
-        response = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
-        return response if isinstance(body, str | bytes) else streams.pass_on(response, body, exchange.environ)
+        return _build_as_it_is(reply, "text/plain" if media == _JSON else media, exchange.request)
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (is_get and data):
@@ -394,6 +393,21 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
         if conditions and is_get and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON) if data else _build_empty(reply.status, headers)
+
+
+def _build_as_it_is(reply: Reply, media: str, request: wrappers.Request) -> flask.Response:
+    """Return an answer whose body is sent as the handler made it: a text, or a stream that may last."""
+    body: Any = reply.body
+    response = flask.Response(body, reply.status, reply.headers, mimetype=media)
+    if isinstance(body, str | bytes):
+        return response
+    response.direct_passthrough = True
+    if request.method == "HEAD":
+        body.close()
+        response.response = iter(())
+    elif streams.TAKE in request.environ:
+        request.environ[streams.TAKE](body)
+    return response
 
 
 def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:
