@@ -7,6 +7,7 @@ there is no map file, nothing of it is loaded.
 
 import configparser
 import io
+import logging
 import pathlib
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -26,6 +27,16 @@ else:
     audit = later.Module("keystonemiddleware.audit")
 
 GROUP = "audit_middleware_notifications"
+
+_SETTINGS = ("audit_map_file", "ignore_req_list")
+_LOG_NAME = {"log_name": "ingot.audit.cadf"}
+
+# The library warns of settings that it reads itself, as they are no options of its group.
+_WRONG = tuple(f'The option "{name}" is not known' for name in (*_SETTINGS, *_LOG_NAME))
+logging.getLogger("keystonemiddleware._common.config").addFilter(
+    lambda record: not record.getMessage().startswith(_WRONG)
+)
+
 _LEFT_OUT = ("/boot/", "/healthcheck")
 """Beginnings of URLs that no event is about: what machines read, whose URLs have tickets, and probes."""
 
@@ -135,10 +146,10 @@ class Events:
             return
         check(conf)
         self._publisher = f"{notifier.API}.{conf.host}"
-        settings = {name: conf.audit[name] for name in ("audit_map_file", "ignore_req_list")}
+        settings = _LOG_NAME | {name: conf.audit[name] for name in _SETTINGS}
         # It would make a notifier of its own, with which requests wait for brokers.
         self._middleware = audit.AuditMiddleware(
-            _serve, **settings, oslo_config_config=conf, use_oslo_messaging="false", log_name="ingot.audit.cadf"
+            _serve, **settings, oslo_config_config=conf, use_oslo_messaging="false"
         )
         options = conf[GROUP]
         if options.use_oslo_messaging:

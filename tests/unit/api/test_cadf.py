@@ -126,6 +126,11 @@ class Sent(CadfCase):
         self.unchecked("GET", "/boot/ipxe/52-54-00-00-00-01")
         self.assertEqual([], self.take())
 
+    def test_no_option_is_called_unknown_that_the_library_reads(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger("keystonemiddleware._common.config"))
+        cadf.Events(self.conf)
+        self.assertEqual("", log.output)
+
     def test_requests_of_agents_are_events_of_an_unknown_user(self) -> None:
         self.unchecked("GET", "/v1/lookup?addresses=52:54:00:00:00:99")
         _before, after = self.take()
