@@ -144,7 +144,8 @@ class Sessions:
         """
         if self._conf.auth_strategy == "noauth":
             _check_host(self._conf, environ)
-        if OFFER in environ or (environ["REQUEST_METHOD"] not in _READING and _ASKED_FOR.isdisjoint(environ)):
+        changes = environ["REQUEST_METHOD"] not in _READING and _ASKED_FOR.isdisjoint(environ)
+        if OFFER in environ or (changes and environ.get("HTTP_ORIGIN") not in (self._conf.cors.allowed_origin or ())):
             _check_origin(self._conf, environ)
         session = self._read(environ) if _is_of_console(environ) else None
         try:
