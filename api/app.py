@@ -9,7 +9,6 @@ import functools
 import hashlib
 import logging
 import pathlib
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
@@ -17,32 +16,31 @@ from typing import Any, NamedTuple, cast
 import flask
 import orjson
 from oslo_config import cfg
-from oslo_context import context as oslo_context
 from oslo_log import log
-from werkzeug import routing
+from werkzeug import routing, wrappers
 
 from ingot.api import routes
 from ingot.api.auth import identity, sessions
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
 from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions, web_console
-from ingot.api.web.audit_trail import Done, Subject, Trail
+from ingot.api.web.audit_trail import Subject, Trail
 from ingot.api.web.cadf import Events, describe
 from ingot.api.web.call import Call, LockWaits, Reply
 from ingot.api.web.consoles import ConsoleRelay, ConsoleRelays
 from ingot.api.web.cross_origin import wrap
+from ingot.api.web.exchange import Environ, Exchange
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.api.web.tallies import TALLIES
-from ingot.common import context, errors, masking, tracing
+from ingot.common import errors, masking, tracing
 from ingot.db.engine import Database
 from ingot.notifications import notifier
 from ingot.rpcapi.client import ConductorClient
 
 LOG = log.getLogger(__name__)
 
-_GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
 
 _BODY_SIZES = {
@@ -56,8 +54,6 @@ _CONDITIONS = frozenset(("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"))
 _NO_STATE = "/v1/nodes/<node>/states/<name>"
 _QUIET = frozenset(("/", "/v1", "/healthcheck", "/v1/heartbeat/<node>"))
 """Routes of probes and of agents, whose requests are many and say nothing unless they are refused."""
-
-Environ = dict[str, Any]
 
 _ROOTS = frozenset((web_console.ROOT, *(route.path.split("/")[1] for route in routes.ROUTES)))
 
@@ -129,7 +125,7 @@ class _Application(flask.Flask):
 
         return response(environ, start)
 
-    def _open_file(self, exchange: "Exchange") -> flask.Response | None:
+    def _open_file(self, exchange: Exchange) -> flask.Response | None:
         """Return a file of the web console, which has no route; None if the request is for the API."""
         path = exchange.path
         is_of_console = path == web_console.HOME or path.startswith(web_console.PREFIX)
@@ -153,58 +149,6 @@ class _Application(flask.Flask):
                 if versions.negotiate(*_read_versions(environ)) < 91:
                     path = path.removesuffix(".json")
         environ["PATH_INFO"] = path
-
-
-class Exchange:
-    """A request, and what is known of it so far.
-
-    :ivar method: HEAD is GET, whose answer then loses its body.
-    :ivar endpoint: the path of its route, in which brackets stand for parts of the URL; empty: there is no such route.
-    :ivar named: those parts of the URL.
-    :ivar ids: what all that is logged for it carries, a refusal of its user too.
-    :ivar minor: the version that it speaks; None until that is known.
-    :ivar allow: the methods of the URL, for the refusal of another one.
-    :ivar rule: the rule of policy for it, if it is a user's and may change something.
-    :ivar subject: what it is about, if it is recorded.
-    :ivar refusal: the message that it is refused with.
-    :ivar session: that its cookie has, if the cookie counts.
-    :ivar is_secret: whether the answer is for a machine and stays in no cache.
-    """
-
-    def __init__(self, request: flask.Request) -> None:
-        self.began = time.monotonic()
-        self.request = request
-        self.environ: Environ = request.environ
-        self.path = request.path
-        self.method = "GET" if request.method == "HEAD" else request.method
-        self.endpoint = ""
-        self.named: Mapping[str, str] = {}
-        given = self.environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
-        self.ids: identity.RequestIds = {
-            "request_id": oslo_context.generate_request_id(),
-            "global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None,
-            "overwrite": False,
-        }
-        self.ctx = context.RequestContext(**self.ids)
-        self.ctx.update_store()
-        self.minor: int | None = None
-        self.allow: str | None = None
-        self.session: sessions.Session | None = None
-        self.is_secret = False
-        self.rule = ""
-        self.subject: Subject | None = None
-        self.refusal: str | None = None
-
-    def sum_up(self, status: int, subject: Subject) -> Done:
-        """Return what the audit trail says of it."""
-        given = next((self.named[part] for part in ("node", "ident", "hostname") if part in self.named), None)
-        return Done(self.ctx, self.method, self.path, self.rule, given, status, self.refusal, self.address, subject)
-
-    @property
-    def address(self) -> str:
-        """The address of the client itself; unknown where it may be that of a proxy before many."""
-        hidden = proxies.HIDDEN in self.environ
-        return proxies.UNKNOWN if hidden else self.environ.get("REMOTE_ADDR", proxies.UNKNOWN)
 
 
 class Answer(NamedTuple):
@@ -289,7 +233,7 @@ class Api:
             exchange.rule = rule
             exchange.subject = Subject() if self.trail.is_on else None
         access = self._authenticate(route, exchange)
-        if not (self.events.is_on and self.events.covers(route.path)):
+        if not self.events.covers(route.path):
             return self._serve(route, operation, exchange, access)
         serve = functools.partial(self._serve, route, operation, exchange, access)
         return self.events.watch(describe(exchange, self._find_base(exchange)), serve)
@@ -439,8 +383,7 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
     body: Any = reply.body
     is_get = exchange.method == "GET"
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
-        response = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
-        return response if isinstance(body, str | bytes) else streams.pass_on(response, body, exchange.environ)
+        return _build_as_it_is(reply, "text/plain" if media == _JSON else media, exchange.request)
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (is_get and data):
@@ -450,6 +393,21 @@ def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Pr
         if conditions and is_get and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON) if data else _build_empty(reply.status, headers)
+
+
+def _build_as_it_is(reply: Reply, media: str, request: wrappers.Request) -> flask.Response:
+    """Return an answer whose body is sent as the handler made it: a text, or a stream that may last."""
+    body: Any = reply.body
+    response = flask.Response(body, reply.status, reply.headers, mimetype=media)
+    if isinstance(body, str | bytes):
+        return response
+    response.direct_passthrough = True
+    if request.method == "HEAD":
+        body.close()
+        response.response = iter(())
+    elif streams.TAKE in request.environ:
+        request.environ[streams.TAKE](body)
+    return response
 
 
 def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:

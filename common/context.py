@@ -18,7 +18,7 @@ class RequestContext(context.RequestContext):
     """The span that what is done for it belongs to; see :mod:`ingot.common.tracing`."""
 
     catalog: str | None = None
-    """Keystone's services as the requester's token has them, as JSON; only the API has it."""
+    """Keystone's services as the requester's token has them, as JSON; only the API has it, for its audit events."""
 
     def to_dict(self) -> Json:
         """Return what crosses the bus: the requester, without the token that proved it."""

@@ -77,6 +77,12 @@ def list_ring_keys(
     return _read(db, statement)
 
 
+def read_power_states(db: Database, instances: Collection[str]) -> dict[str, str | None]:
+    """Return the power states of nodes by their ``instance_uuid``, of those that have one of these."""
+    found = _read(db, _select("instance_uuid", "power_state").where(_NODES.c.instance_uuid.in_(instances)))
+    return {str(node.instance_uuid): node.power_state for node in found}
+
+
 def list_to_check(
     db: Database, moment: datetime.datetime, limit: int, group: str, drivers: Collection[str]
 ) -> list[models.Node]:

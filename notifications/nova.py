@@ -1,11 +1,12 @@
 """Notifies Nova that the machine of a server was switched on or off, on a thread of its own.
 
-Nothing that happens to a node waits for Nova. Of a server, only the last state is sent.
+Nothing that happens to a node waits for Nova. Of a server, only the last state is sent, whichever conductor found it.
+An older one would have Nova switch off, minutes later, what runs.
 """
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests
@@ -13,7 +14,7 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.common import fetching, later, metrics, states
+from ingot.common import errors, fetching, later, metrics, states
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter, exceptions, loading
@@ -78,11 +79,19 @@ class Update(NamedTuple):
     until: float
 
 
-class PowerUpdates:
-    """The servers whose states wait, and the thread that sends them. It begins with the first one."""
+ReadStates = Callable[[Collection[str]], Mapping[str, str | None]]
+"""Returns the power states of machines, by server, of those that have one."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+
+class PowerUpdates:
+    """The servers whose states wait, and the thread that sends them. It begins with the first one.
+
+    :param read_states: asked when states are sent; of a server that it does not know, what was told counts.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, read_states: ReadStates = lambda _servers: {}) -> None:
         self._conf = conf
+        self._read_states = read_states
         self._has_login = _GROUP in conf and bool(conf.nova.auth_type or conf.nova.auth_section)
         if _GROUP in conf and conf.nova.send_power_notifications and not self._has_login:
             LOG.warning("Nova is not notified of power states: [nova] auth_type is not set.")
@@ -140,41 +149,55 @@ class PowerUpdates:
         if self._thread is not None:
             self._thread.join(patience)
         with self._changed:
-            left, self._waiting = [*self._sending, *self._waiting.values()], {}
+            left = [*self._sending, *self._waiting.values()]
+            self._sending, self._waiting = (), {}
             self._lose(left, "this process ends")
 
     def _run(self) -> None:
         while updates := self._take():
             try:
-                self._send(updates)
+                self._send(self._read_again(updates))
                 self._pause, self._sending = 0.0, ()
-            except NovaAway as exc:
-                self._keep(updates, str(exc))
+            except (NovaAway, errors.ServiceUnavailable) as exc:
+                self._keep(str(exc))
             except Exception as exc:  # the edge of a thread
                 LOG.exception("Sending power states to Nova failed unexpectedly")
-                self._keep(updates, type(exc).__name__)
+                self._keep(type(exc).__name__)
 
     def _take(self) -> list[Update]:
-        """Wait for updates, and until Nova may be asked again; return some of one request. None: this process ends."""
+        """Wait for updates, and until Nova may be asked again; return some of one request. None: this process ends.
+
+        Where Nova has just failed that is a single one: it may fail with one of several servers.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._closed, self._pause)
             self._changed.wait_for(lambda: self._waiting or self._closed)
             first = next(iter(self._waiting.values()), None)
-            alike = [one for one in self._waiting.values() if first and one.request == first.request][:_AT_ONCE]
+            alike = [one for one in self._waiting.values() if first and one.request == first.request]
+            del alike[1 if self._pause else _AT_ONCE :]
             for one in alike:
                 del self._waiting[one.server]
             self._sending = alike
             return alike
 
-    def _keep(self, updates: Sequence[Update], reason: str) -> None:
-        """Have updates sent later, except for those that are too old, and those that newer ones have replaced."""
+    def _read_again(self, updates: Sequence[Update]) -> Sequence[Update]:
+        """Return the updates with the states that machines have by now.
+
+        :raises ServiceUnavailable: the database is away.
+        """
+        known = self._read_states([one.server for one in updates])
+        return [one._replace(tag=_TAGS.get(known.get(one.server), one.tag)) for one in updates]
+
+    def _keep(self, reason: str) -> None:
+        """Have what was sent in vain wait again, after all others, unless newer states do; lose what is too old."""
         now = time.monotonic()
         with self._changed:
-            current = [one for one in updates if one.server not in self._waiting]
-            lost = [one for one in current if self._closed or one.until <= now]
+            self._waiting |= {one.server: one for one in self._sending if one.server not in self._waiting}
+            self._sending = ()
+            lost = [one for one in self._waiting.values() if self._closed or one.until <= now]
+            for one in lost:
+                del self._waiting[one.server]
             self._lose(lost, reason)
-            kept = {one.server: one for one in current if one not in lost}
-            self._waiting, self._sending = kept | self._waiting, ()
         if not self._pause:
             LOG.warning("Nova was not notified of power states, which will be sent again: %s", reason)
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)

@@ -22,6 +22,7 @@ class ComputeService(fixtures.Fixture):
     :ivar requests: headers and sent object of each request.
     :ivar refusals: statuses with which the next requests are answered.
     :ivar codes: that of events of a server, by its uuid.
+    :ivar broken: servers whose requests are answered 500, with all events in them.
     :ivar pause: seconds that each answer takes.
     :ivar body: what is answered in place of the events.
     """
@@ -32,6 +33,7 @@ class ComputeService(fixtures.Fixture):
         self.requests: list[tuple[dict[str, str], Any]] = []
         self.refusals: list[int] = []
         self.codes: dict[str, int] = {}
+        self.broken: set[str] = set()
         self.pause = 0.0
         self.body: Any = None
 
@@ -71,6 +73,8 @@ class _Handler(http_handler.Handler):
         time.sleep(service.pause)
         if service.refusals:
             self.answer(service.refusals.pop(0), {})
+        elif not service.broken.isdisjoint(event["server_uuid"] for event in sent["events"]):
+            self.answer(500, {})
         elif urlsplit(self.path).path != f"/v2.1{_PATH}":
             self.answer(404, {})
         elif service.body is not None:

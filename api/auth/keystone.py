@@ -51,6 +51,7 @@ class Keystone(identity.Strategy):
         # Without, rules of application credentials could not be compared, and such tokens would be refused.
         conf.set_default("service_type", _SERVICE_TYPE, group="keystone_authtoken")
         self._enforcer = enforcer.Enforcer(conf)
+        self._audits = bool(conf.audit.enabled and conf.audit.audit_map_file)
         options = conf.keystone_authtoken
         where = conf[options.auth_section] if options.auth_section else options
         self._url = str(getattr(where, "auth_url", None) or options.www_authenticate_uri)
@@ -81,7 +82,8 @@ class Keystone(identity.Strategy):
             raise errors.ServiceUnavailable(what="Authentication", reason=_AWAY)
         # The token itself is needed no more, and must not go anywhere.
         ctx: context.RequestContext = context.RequestContext.from_environ(accepted, auth_token=None, **ids)
-        ctx.catalog = accepted.get("HTTP_X_SERVICE_CATALOG")
+        if self._audits:
+            ctx.catalog = accepted.get("HTTP_X_SERVICE_CATALOG")
         return ctx
 
     def log_in(self, login: identity.Login, address: str) -> identity.Granted:

@@ -1,8 +1,8 @@
 """Requests to Keystone: within one deadline for each client, and no answer of a proxy passes for one of Keystone's.
 
 keystonemiddleware waits for each attempt, and by default for ever. Where Keystone is silent, that would take one thread
-after the other from the API. Here all attempts for one client's request share a deadline, and while Keystone has just
-been silent, other clients whose tokens are not cached learn so at once.
+after the other from the API. Here all attempts for one client's request share a deadline. Once Keystone was silent, one
+client at a time waits for it; others whose tokens are not cached learn so at once, until it answers.
 """
 
 import threading
@@ -19,7 +19,7 @@ DEADLINE_S = 30.0
 """Seconds that a client's request waits for Keystone, with all attempts."""
 
 SILENCE_S = 5.0
-"""Seconds after an attempt without an answer in which no further client waits for one."""
+"""Seconds after an attempt without an answer in which no further client waits for one. Then one may."""
 
 _TOKENS = "/auth/tokens"
 
@@ -29,51 +29,58 @@ class Unreachable(exceptions.ClientException):
 
 
 class Calls(requests.Session):
-    """Sends requests to Keystone.
-
-    :ivar count: requests that were sent.
-    """
+    """Sends requests to Keystone."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.count = 0
-        self._silent_until = 0.0
+        self._silent_until = 0.0  # of the monotonic clock; 0: it has answered the last time
+        self._lock = threading.Lock()
         self._work = threading.local()
 
     @contextmanager
     def limit(self) -> Iterator[None]:
         """Have all that this thread sends in the block share a deadline."""
-        self._work.until, self._work.waits = time.monotonic() + DEADLINE_S, False
+        self._work.until = time.monotonic() + DEADLINE_S
         try:
             yield
         finally:
             del self._work.until
 
+    def take_turn(self) -> None:
+        """Let a thread wait for Keystone, alone if that was silent the last time.
+
+        :raises Unreachable: others have to find out first whether it answers again.
+        """
+        with self._lock:
+            now = time.monotonic()
+            if now < self._silent_until:
+                raise Unreachable("it did not answer a moment ago; it is asked again in some seconds")
+            if self._silent_until:
+                self._silent_until = now + self._count_left()
+
     def request(self, method: str | bytes, url: str | bytes, **kwargs: Any) -> requests.Response:  # type: ignore[override]
         """Send a request.
 
-        :raises Unreachable: the deadline is over, Keystone has just been silent, or what answers is not Keystone.
+        :raises Unreachable: the deadline is over, or what answers is not Keystone.
         """
-        kwargs["timeout"] = self._find_timeout(kwargs.get("timeout"))
-        self.count += 1
+        left = self._count_left()
+        if left <= 0:
+            raise Unreachable("no answer in time, with all attempts")
+        kwargs["timeout"] = min(left, kwargs.get("timeout") or left)
+        silent_until = 0.0
         try:
             answer = super().request(method, url, **kwargs)
         except requests.Timeout:
-            self._silent_until = time.monotonic() + SILENCE_S
+            silent_until = time.monotonic() + SILENCE_S
             raise
-        self._silent_until = 0.0
+        finally:
+            self._silent_until = silent_until
         _check(str(method), answer)
         return answer
 
-    def _find_timeout(self, usual: float | None) -> float:
+    def _count_left(self) -> float:
         now = time.monotonic()
-        left = getattr(self._work, "until", now + DEADLINE_S) - now
-        if left <= 0:
-            raise Unreachable("no answer in time, with all attempts")
-        if now < self._silent_until and not getattr(self._work, "waits", False):
-            raise Unreachable("it did not answer a moment ago; it is asked again in some seconds")
-        self._work.waits = True  # further attempts are this thread's own
-        return min(left, usual or left)
+        return float(getattr(self._work, "until", now + DEADLINE_S) - now)
 
 
 def _check(method: str, answer: requests.Response) -> None:
@@ -107,3 +114,15 @@ class Protocol(auth_token.AuthProtocol):  # type: ignore[misc]  # it has no type
     def _create_session(self, **kwargs: Any) -> Any:
         self.calls = Calls()
         return super()._create_session(session=self.calls, **kwargs)
+
+    def _create_identity_server(self) -> Any:
+        """Have each question about a token take its turn before it waits for the lock of Ingot's own token."""
+        server = super()._create_identity_server()
+        verify = server.verify_token
+
+        def verify_in_turn(*given: Any, **named: Any) -> Any:
+            self.calls.take_turn()
+            return verify(*given, **named)
+
+        server.verify_token = verify_in_turn
+        return server

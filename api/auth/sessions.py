@@ -44,7 +44,7 @@ Pages can change Accept-Language in their requests, but not leave it out.
 _ASKED_FOR = frozenset(
     ("HTTP_X_INGOT_CONSOLE", "HTTP_X_AUTH_TOKEN", "HTTP_X_OPENSTACK_IRONIC_API_VERSION", "HTTP_OPENSTACK_API_VERSION")
 )
-"""Headers that a browser sends for a page of another site only if the API allows it, which it never does."""
+"""Headers that a browser sends for a page of another site only if the API allows it: for those of [cors]."""
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
 
@@ -144,7 +144,8 @@ class Sessions:
         """
         if self._conf.auth_strategy == "noauth":
             _check_host(self._conf, environ)
-        if OFFER in environ or (environ["REQUEST_METHOD"] not in _READING and _ASKED_FOR.isdisjoint(environ)):
+        changes = environ["REQUEST_METHOD"] not in _READING and _ASKED_FOR.isdisjoint(environ)
+        if OFFER in environ or (changes and environ.get("HTTP_ORIGIN") not in (self._conf.cors.allowed_origin or ())):
             _check_origin(self._conf, environ)
         session = self._read(environ) if _is_of_console(environ) else None
         try:

@@ -7,6 +7,7 @@ there is no map file, nothing of it is loaded.
 
 import configparser
 import io
+import logging
 import pathlib
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -16,6 +17,7 @@ import orjson
 from oslo_config import cfg
 from werkzeug.wrappers import Response
 
+from ingot.api.web.exchange import Exchange
 from ingot.common import context, errors, later, masking
 from ingot.notifications import bus, notifier
 
@@ -25,6 +27,16 @@ else:
     audit = later.Module("keystonemiddleware.audit")
 
 GROUP = "audit_middleware_notifications"
+
+_SETTINGS = ("audit_map_file", "ignore_req_list")
+_LOG_NAME = {"log_name": "ingot.audit.cadf"}
+
+# The library warns of settings that it reads itself, as they are no options of its group.
+_WRONG = tuple(f'The option "{name}" is not known' for name in (*_SETTINGS, *_LOG_NAME))
+logging.getLogger("keystonemiddleware._common.config").addFilter(
+    lambda record: not record.getMessage().startswith(_WRONG)
+)
+
 _LEFT_OUT = ("/boot/", "/healthcheck")
 """Beginnings of URLs that no event is about: what machines read, whose URLs have tickets, and probes."""
 
@@ -47,24 +59,15 @@ class _HasStatus(Protocol):
 _Answer = TypeVar("_Answer", bound=_HasStatus)
 
 
-class Exchange(Protocol):
-    """What is taken of a request of the application."""
-
-    ctx: context.RequestContext
-    environ: dict[str, Any]
-    path: str
-
-    @property
-    def address(self) -> str: ...
-
-
 class Asked(NamedTuple):
     """A request whose user is known.
 
+    :param catalog: Keystone's services, as JSON; None: the user's token has none.
     :param base: scheme and host, as clients see the API.
     """
 
     ctx: context.RequestContext
+    catalog: str | None
     method: str
     path: str
     query: str
@@ -74,10 +77,11 @@ class Asked(NamedTuple):
 
 
 def describe(exchange: Exchange, base: str) -> Asked:
-    """Return what events say of a request."""
-    environ = exchange.environ
+    """Return what events say of a request, and take the catalog, which is long, from the context: that may last."""
+    environ, ctx = exchange.environ, exchange.ctx
+    catalog, ctx.catalog = ctx.catalog, None
     query, agent = (str(environ.get(name, "")) for name in ("QUERY_STRING", "HTTP_USER_AGENT"))
-    return Asked(exchange.ctx, environ["REQUEST_METHOD"], exchange.path, query, base, exchange.address, agent)
+    return Asked(ctx, catalog, environ["REQUEST_METHOD"], exchange.path, query, base, exchange.address, agent)
 
 
 def check(conf: cfg.ConfigOpts) -> None:
@@ -142,10 +146,10 @@ class Events:
             return
         check(conf)
         self._publisher = f"{notifier.API}.{conf.host}"
-        settings = {name: conf.audit[name] for name in ("audit_map_file", "ignore_req_list")}
+        settings = _LOG_NAME | {name: conf.audit[name] for name in _SETTINGS}
         # It would make a notifier of its own, with which requests wait for brokers.
         self._middleware = audit.AuditMiddleware(
-            _serve, **settings, oslo_config_config=conf, use_oslo_messaging="false", log_name="ingot.audit.cadf"
+            _serve, **settings, oslo_config_config=conf, use_oslo_messaging="false"
         )
         options = conf[GROUP]
         if options.use_oslo_messaging:
@@ -159,21 +163,21 @@ class Events:
     def watch(self, asked: Asked, work: Callable[[], _Answer]) -> _Answer:
         """Answer a request, with an event before and one after.
 
-        :raises IngotError: what ``work`` raises.
+        :raises Exception: what ``work`` raises.
         """
-        kept: list[_Answer | errors.IngotError] = []
+        kept: list[_Answer | Exception] = []
 
         def answer() -> int:
             try:
                 response = work()
-            except errors.IngotError as exc:
+            except Exception as exc:  # noqa: BLE001 - it is raised below
                 kept.append(exc)
-                return exc.code
+                return exc.code if isinstance(exc, errors.IngotError) else HTTPStatus.INTERNAL_SERVER_ERROR
             kept.append(response)
             return response.status_code
 
         Response.from_app(self._middleware, {**_build_environ(asked), _WORK: answer})
-        if isinstance(kept[0], errors.IngotError):
+        if isinstance(kept[0], Exception):
             raise kept[0]
         return kept[0]
 
@@ -212,14 +216,14 @@ def _build_environ(asked: Asked) -> dict[str, Any]:
     return {
         "REQUEST_METHOD": asked.method,
         "SCRIPT_NAME": f"/{prefix}" if prefix else "",
-        "PATH_INFO": path,
+        "PATH_INFO": path.encode().decode("latin-1"),  # as WSGI wants it
         "QUERY_STRING": query,
         "HTTP_HOST": host,
         "SERVER_NAME": host.partition(":")[0],
         "SERVER_PORT": host.partition(":")[2] or "80",
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": asked.address or _UNKNOWN,
-        "HTTP_X_SERVICE_CATALOG": ctx.catalog or _build_catalog(asked.base),
+        "HTTP_X_SERVICE_CATALOG": asked.catalog or _build_catalog(asked.base),
         "openstack.request_id": ctx.request_id,
         "wsgi.url_scheme": scheme,
         "wsgi.input": io.BytesIO(),

@@ -1,8 +1,9 @@
 """Further checks of ``GET /healthcheck``: plug-ins of oslo.middleware, loaded where an operator names some."""
 
+import functools
 import importlib.metadata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -44,7 +45,13 @@ def ask(conf: cfg.ConfigOpts) -> Mapping[str, str | None]:
     lent = lending.lend(conf, "healthcheck", own, (*expected, *opts.ENABLE_BY_FILES_OPTS))
     found: dict[str, str | None] = {}
     for name in names:
-        (entry,) = importlib.metadata.entry_points(group=_NAMESPACE, name=name)
-        result = entry.load()(lent, {}).healthcheck(conf.api.port)
+        result = _load(name)(lent, {}).healthcheck(conf.api.port)
         found[name] = None if result.available else str(result.details or result.reason)
     return found
+
+
+@functools.cache
+def _load(name: str) -> Any:
+    """Return a plug-in. To look for one among all packages takes too long for what strangers may ask at any rate."""
+    (entry,) = importlib.metadata.entry_points(group=_NAMESPACE, name=name)
+    return entry.load()

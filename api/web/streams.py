@@ -11,13 +11,12 @@ import itertools
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 from oslo_config import cfg
 from oslo_log import log
 from werkzeug.datastructures import Headers
-from werkzeug.wrappers import Response
 
 from ingot.common import errors, later
 from ingot.db import events, models
@@ -419,17 +418,3 @@ class Reading:
         if isinstance(chunks, Generator):
             with contextlib.suppress(ValueError):  # it runs in another thread, and ends when that lets go of it
                 chunks.close()
-
-
-_Response = TypeVar("_Response", bound=Response)
-
-
-def pass_on(response: _Response, body: Any, environ: dict[str, Any]) -> _Response:
-    """Have a response send a body as the handler made it: a stream that may last."""
-    response.direct_passthrough = True
-    if environ["REQUEST_METHOD"] == "HEAD":
-        body.close()
-        response.response = iter(())
-    elif TAKE in environ:
-        environ[TAKE](body)
-    return response

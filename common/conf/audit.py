@@ -24,8 +24,8 @@ AUDIT: list[cfg.Opt] = [
     cfg.StrOpt(
         "ignore_req_list",
         default="",
-        help="Methods of HTTP whose requests are not recorded, separated by commas, such as GET,PATCH. GET is only "
-        "with audit_map_file, as a notification.",
+        help="Methods of HTTP whose requests are not recorded, separated by commas, such as GET,PATCH. Requests with "
+        "GET are recorded only with audit_map_file, as notifications.",
     ),
     cfg.IntOpt(
         "max_entries",

@@ -21,7 +21,12 @@ CORS: list[cfg.Opt] = [
         default=[*_VERSIONS, "X-OpenStack-Request-ID"],
         help="Headers of answers that such pages may read, beside those that browsers show in any case.",
     ),
-    cfg.IntOpt("max_age", default=3600, help="Seconds for which browsers may remember what is allowed. 0: their own."),
+    cfg.IntOpt(
+        "max_age",
+        default=3600,
+        min=0,
+        help="Seconds for which browsers may remember what is allowed. 0: as long as is usual for them.",
+    ),
     cfg.ListOpt(
         "allow_methods",
         default=["GET", "PUT", "POST", "DELETE", "PATCH"],

@@ -40,6 +40,11 @@ def check_api(start: Start, own_server: bool = True, given: socket.socket | None
             "auth_strategy = noauth, and the API listens for more than this host: every client that reaches it is an "
             "administrator of all machines. Only a closed network makes that safe."
         )
+    if conf.auth_strategy == "noauth" and "*" in (conf.cors.allowed_origin or ()):
+        start.warnings.append(
+            "auth_strategy = noauth, and [cors] allowed_origin = *: each page that a browser on this network opens is "
+            "an administrator of all machines. Name the sites that may be."
+        )
 
 
 def _is_private(conf: cfg.ConfigOpts, given: socket.socket | None) -> bool:

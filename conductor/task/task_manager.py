@@ -18,7 +18,19 @@ from oslo_log import log
 from ingot.common import clock, context, errors, metrics
 from ingot.common.json_types import Json
 from ingot.common.steps import PlannedStep
-from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, outbox, ports, turns, volumes
+from ingot.db import (
+    facts,
+    inventory,
+    maintenance,
+    models,
+    node_lists,
+    node_refusals,
+    nodes,
+    outbox,
+    ports,
+    turns,
+    volumes,
+)
 from ingot.db.engine import Database
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
 from ingot.drivers.interfaces.consoles import Consoles
@@ -139,7 +151,7 @@ class Services:
         self.circuit_breakers = CircuitBreakers(first, longest)
         self.leaving = threading.Event()
         self.notifier = notifier.Notifier(conf, notifier.CONDUCTOR)
-        self.nova = nova.PowerUpdates(conf)
+        self.nova = nova.PowerUpdates(conf, functools.partial(node_lists.read_power_states, db))
         self.consoles = Consoles(conf)
         self.inspection_hooks: Iterable[InspectionHook] = ()
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))

@@ -33,11 +33,12 @@ def build(conf: cfg.ConfigOpts, image: str) -> str:
     :param image: id of the image in Glance.
     """
     options = conf.glance
-    path = f"/{options.swift_api_version}/{options.swift_account}/{_find_container(conf, image)}/{image}"
+    version, account = f"/{options.swift_api_version}", f"/{options.swift_account}"
+    path = f"{version}{account}/{_find_container(conf, image)}/{image}"
     expires = _find_end(conf)
     signed = f"GET\n{expires}\n{path}".encode()
     signature = hmac.new(options.swift_temp_url_key.encode(), signed, hashlib.sha256).hexdigest()
-    endpoint = options.swift_endpoint_url.rstrip("/")
+    endpoint = options.swift_endpoint_url.rstrip("/").removesuffix(account).removesuffix(version)
     return f"{endpoint}{quote(path)}?temp_url_sig={signature}&temp_url_expires={expires}"
 
 

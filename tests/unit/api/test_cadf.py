@@ -9,6 +9,7 @@ from typing import Any
 
 import fixtures
 import flask
+from keystoneauth1 import fixture as tokens
 from keystonemiddleware import audit
 from oslo_messaging.notify import _impl_test as drivers
 
@@ -16,6 +17,7 @@ from ingot.api import app, routes
 from ingot.api.web import cadf
 from ingot.common import errors
 from ingot.common.conf import broker
+from ingot.notifications import bus
 from tests import api_case, identity_case
 
 MAP = pathlib.Path(__file__).parents[3] / "etc" / "api_audit_map.conf"
@@ -100,6 +102,23 @@ class Sent(CadfCase):
         found = [(payload["outcome"], payload["reason"]["reasonCode"]) for payload in payloads]
         self.assertEqual([("failure", code) for _person, _method, _path, code in asked], found)
 
+    def test_names_may_be_of_any_script(self) -> None:
+        names = ("%E8%8A%82", "%C3%BC", "%FF")
+        for name in names:
+            self.assertEqual(400, self.ask("system admin", "GET", f"/v1/nodes/{name}").status, name)
+        paths = [message["payload"]["requestPath"].rpartition("/")[2] for message in self.take()[::2]]
+        self.assertEqual(["%E8%8A%82", "%C3%BC", "%EF%BF%BD"], paths, "what is no UTF-8 is a mark")
+
+    def test_a_defect_is_a_failure(self) -> None:
+        def fail(*_given: object) -> None:
+            raise ZeroDivisionError
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.web.preconditions.read", fail))
+        answer = self.api("GET", "/v1/nodes", X_Auth_Token="system admin", If_None_Match='"tag"')
+        _before, after = self.take()
+        self.assertEqual((500, "failure"), (answer.status, after["payload"]["outcome"]))
+        self.assertEqual("500", after["payload"]["reason"]["reasonCode"])
+
     def test_who_is_refused_a_login_and_what_machines_boot_from_is_not_in_them(self) -> None:
         self.ask("made up", "GET", "/v1/nodes")
         self.api("GET", "/v1/nodes")
@@ -107,11 +126,38 @@ class Sent(CadfCase):
         self.unchecked("GET", "/boot/ipxe/52-54-00-00-00-01")
         self.assertEqual([], self.take())
 
+    def test_no_option_is_called_unknown_that_the_library_reads(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger("keystonemiddleware._common.config"))
+        cadf.Events(self.conf)
+        self.assertEqual("", log.output)
+
     def test_requests_of_agents_are_events_of_an_unknown_user(self) -> None:
         self.unchecked("GET", "/v1/lookup?addresses=52:54:00:00:00:99")
         _before, after = self.take()
         self.assertEqual("unknown", after["payload"]["initiator"]["id"])
         self.assertEqual("service/compute/baremetal/lookup", after["payload"]["target"]["typeURI"])
+
+
+class Catalog(CadfCase):
+    def application(self) -> flask.Flask:
+        describe = identity_case.token_of
+
+        def describe_with_services(person: str) -> tokens.V3Token:
+            token = describe(person)
+            endpoints = dict.fromkeys(("public", "internal", "admin"), "http://192.0.2.1:6385")
+            token.add_service("baremetal", name="of Keystone").add_standard_endpoints(**endpoints)
+            return token
+
+        self.useFixture(fixtures.MonkeyPatch("tests.identity_case.token_of", describe_with_services))
+        return super().application()
+
+    def test_the_target_is_what_keystone_calls_it_and_no_catalog_waits_for_the_broker(self) -> None:
+        waiting: list[bus.Message] = []
+        outbound = self.http.application.extensions[app.CADF].outbound
+        self.useFixture(fixtures.MockPatchObject(outbound, "add", waiting.append))
+        self.ask("system admin", "GET", "/v1/nodes")
+        self.assertEqual(["of Keystone"] * 2, [message.payload["target"]["name"] for message in waiting])
+        self.assertEqual([None] * 2, [message.ctx.catalog for message in waiting])
 
 
 class Ignored(CadfCase):

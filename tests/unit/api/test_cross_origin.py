@@ -58,6 +58,11 @@ class Sites(CorsCase):
         self.assertNotIn(f"{ALLOWS}Origin", self.preflight("GET", origin=OTHER).headers)
         self.assertEqual(SITE, self.preflight("GET", path="/none").headers[f"{ALLOWS}Origin"])
 
+    def test_pages_of_a_site_may_change_things_without_a_header_of_the_api(self) -> None:
+        for origin, status in ((SITE, 201), (OTHER, 403)):
+            answer = self.http.post("/v1/nodes", json=api_case.NODE, headers={"Origin": origin})
+            self.assertEqual(status, answer.status_code, answer.text)
+
     def test_bodies_and_streams_pass_unchanged(self) -> None:
         created = self.unchecked("POST", "/v1/nodes", {**api_case.NODE, "extra": {"a": "b" * 100_000}}, Origin=SITE)
         self.assertEqual(201, created.status)

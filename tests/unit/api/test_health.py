@@ -106,6 +106,13 @@ class Healthcheck(api_case.ApiCase):
             self.assertEqual(gone, answer.status, backend)
         self.assertIn("not ready: enable_by_files", answer.message)
 
+    def test_a_backend_is_looked_for_once(self) -> None:
+        self.conf.set_override("port", 6385, group="api")
+        self.set(backends=["disable_by_file"])
+        self.assertEqual(200, self.ask().status)
+        with fixtures.MonkeyPatch("importlib.metadata.entry_points", None):
+            self.assertEqual(200, self.ask().status)
+
     def test_backends_that_there_are_not_are_refused(self) -> None:
         for names, part in (
             (["redis"], "'redis'. There are: disable_by_file, disable_by_files_ports, enable_by_files."),

@@ -159,8 +159,36 @@ class Silent(AwayCase):
         self.useFixture(fixtures.MonkeyPatch("ingot.api.auth.keystone_calls.time.monotonic", later_clock()))
         self.assertEqual(200, self.ask().status)
 
+    def test_one_client_finds_out_whether_it_is_still_silent(self) -> None:
+        """Whether Ingot's own token is known, or has to be had first: others would wait for the one who asks for it."""
+        for begin in (lambda: None, self.ask):
+            begin()
+            self.keystone.fault = silent
+            self.ask("unknown")
+            with fixtures.MonkeyPatch("ingot.api.auth.keystone_calls.time.monotonic", later_clock()):
+                self.check_one_waits()
+                self.keystone.fault = None
+            with fixtures.MonkeyPatch("ingot.api.auth.keystone_calls.time.monotonic", later_clock(2)):
+                self.assertEqual(200, self.ask().status)
 
-def later_clock() -> Callable[[], float]:
+    def check_one_waits(self) -> None:
+        asked, waited = len(self.keystone.asked), []
+
+        def ask(number: int) -> None:
+            began = time.perf_counter()
+            self.assertEqual(503, self.ask(f"token {number}").status)
+            waited.append(time.perf_counter() - began)
+
+        clients = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        self.assertEqual(asked + 1, len(self.keystone.asked))
+        self.assertEqual(1, sum(seconds >= keystone_calls.DEADLINE_S for seconds in waited), waited)
+
+
+def later_clock(times: int = 1) -> Callable[[], float]:
     """Return a clock on which the silence is over."""
     now = time.monotonic
-    return lambda: now() + keystone_calls.SILENCE_S
+    return lambda: now() + times * keystone_calls.SILENCE_S

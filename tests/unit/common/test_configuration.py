@@ -316,6 +316,12 @@ class TestSafety(FileCase):
         (warning,) = self.check_api("[DEFAULT]\nauth_strategy = noauth\n").warnings
         self.assertIn("administrator", warning)
 
+    def test_noauth_for_all_pages_is_warned_about(self) -> None:
+        for origin, count in (("https://horizon.example.com", 0), ("*", 1)):
+            warnings = self.check_api(f"{LOCAL}[cors]\nallowed_origin = {origin}\n").warnings
+            self.assertEqual(count, len(warnings), warnings)
+            self.assertTrue(all("[cors] allowed_origin = *" in one for one in warnings))
+
     def test_real_machines_are_not_sent_to_themselves(self) -> None:
         mine = "[DEFAULT]\nmy_ip = 127.0.0.1\n"
         for text, is_refused in (

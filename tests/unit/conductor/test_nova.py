@@ -49,6 +49,15 @@ class NovaTest(conductor_case.ConductorCase):
         synchronizer.read([node.uuid])
         self.check_events("POWER_OFF")
 
+    def test_what_another_conductor_has_found_meanwhile_counts(self) -> None:
+        """Or Nova would believe the older state, and switch the machine of a running server off."""
+        self.nova.pause, self.nova.refusals = 0.3, [503]
+        node = self.node()
+        self.switch(node, states.POWER_OFF, states.POWER_OFF)
+        conductor_case.eventually(lambda: self.nova.requests, "Nova refuses the first time")
+        nodes.set_always(self.db, node.uuid, {"power_state": states.POWER_ON})
+        self.check_events("POWER_ON")
+
     def test_a_machine_without_a_server_is_not_its_business(self) -> None:
         self.switch(self.node(instance_uuid=None), states.POWER_OFF, states.POWER_OFF)
         self.conductor.services.nova.close(conductor_case.PATIENCE)

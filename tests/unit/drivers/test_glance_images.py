@@ -199,6 +199,11 @@ class SwiftTest(GlanceCase):
         signature = hmac.new(b"key", f"GET\n1800001200\n{path}".encode(), hashlib.sha256).hexdigest()
         self.assertEqual(f"https://swift.example.org{path}?temp_url_sig={signature}&temp_url_expires=1800001200", url)
 
+    def test_an_endpoint_may_have_version_and_account_as_catalogs_have(self) -> None:
+        for end in ("/v1/AUTH_images", "/v1/AUTH_images/", "/v1"):
+            ident, url = self.signed(swift_endpoint_url=f"https://swift.example.org/swift{end}")
+            self.assertTrue(url.startswith(f"https://swift.example.org/swift/v1/AUTH_images/glance/{ident}?"), url)
+
     def test_of_several_containers_the_id_says_which(self) -> None:
         ident, url = self.signed(swift_store_multiple_containers_seed=10)
         self.assertIn(f"/glance_{ident[:11]}/{ident}?", url)

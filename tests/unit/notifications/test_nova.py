@@ -135,6 +135,21 @@ class TestFaults(NovaCase):
             updates.tell(SERVER, states.POWER_ON)
         self.assertEqual([(SERVER, "POWER_ON")], self.nova.taken)
 
+    def test_a_server_that_nova_fails_with_keeps_no_other(self) -> None:
+        """As when the database of one of its cells is away; whether they are of one request, or come later."""
+        self.nova.pause = 0.1
+        self.nova.broken = {SERVER}
+        updates = self.updates()
+        first, second, later = (str(uuid.uuid4()) for _one in range(3))
+        with self.counted(sent=4):
+            updates.tell(first, states.POWER_ON)
+            for server in (SERVER, second):
+                updates.tell(server, states.POWER_OFF)
+            eventually(lambda: len(self.nova.requests) > 1, "it fails")
+            updates.tell(later, states.POWER_ON, REQUEST)
+            eventually(lambda: {second, later} <= {server for server, _tag in self.nova.taken}, "others are taken")
+            self.nova.broken = set()
+
     def test_a_slow_nova_keeps_no_one_and_is_given_up_in_time(self) -> None:
         self.nova.pause = patience.seconds(2)
         updates = self.updates(timeout=1, power_notification_deadline=1)
@@ -146,8 +161,8 @@ class TestFaults(NovaCase):
         updates = self.updates(endpoint_override="http://127.0.0.1:1/v2.1", power_notification_deadline=1)
         with self.counted(lost=2):
             for server in (SERVER, OTHER):
-                updates.tell(server, states.POWER_ON)
-        self.assertIn("2 servers", self.log.output)
+                updates.tell(server, states.POWER_ON, f"request for {server}")
+        self.assertIn("2 servers", self.log.output, "what is too old waits for no attempt of its own")
 
     def test_no_more_wait_than_may(self) -> None:
         self.useFixture(fixtures.MonkeyPatch("ingot.notifications.nova.MOST_WAITING", 3))
@@ -171,3 +186,12 @@ class TestFaults(NovaCase):
             slow.close(patience.seconds(10))
         with self.counted(lost=1):
             slow.tell(SERVER, states.POWER_ON)
+
+    def test_what_is_being_sent_at_the_end_is_lost_once(self) -> None:
+        self.nova.pause, self.nova.refusals = 0.3, [503]
+        updates = self.updates()
+        with self.counted(lost=1):
+            updates.tell(SERVER, states.POWER_ON)
+            eventually(lambda: self.nova.requests, "it is being sent")
+            updates.close(0)
+            updates.close(patience.seconds(10))
