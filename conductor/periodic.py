@@ -133,9 +133,9 @@ class Fleet:
         self._owns = owns
         self._interface = interface
 
-    def nodes(self) -> list[models.Node]:
+    def nodes(self, *more: str) -> list[models.Node]:
         hardware, interface = self._services.hardware, self._interface
-        columns = (*_COLUMNS, interfaces.FIELD[interface.interface_type])
+        columns = (*_COLUMNS, interfaces.FIELD[interface.interface_type], *more)
         drivers = hardware.drivers_using(interface)
         candidates = node_lists.list_of_drivers(self._services.db, self._services.group, drivers, columns)
         mine = [node for node in candidates if hardware.has_interface(node, interface) and self._owns(node)]

@@ -56,7 +56,7 @@ class SwitchNetwork(NetworkInterface):
         return results.DONE
 
     def _leave(self, task: Task, purpose: str) -> None:
-        noted = wiring.list_noted(task)
+        noted = wiring.list_noted(task.node)
         left = [one for one in noted if one.purpose != purpose]
         if left != noted:
             wiring.move(task, left)
@@ -124,26 +124,27 @@ class SwitchNetwork(NetworkInterface):
     @periodic(spacing=base.from_option("switch", "sweep_interval"))
     def sweep_ports(self, fleet: Fleet) -> None:
         """Have nodes at rest on the VLANs that their state asks for, where a change was cut off."""
-        for node in _list_at_rest(fleet.nodes(), fleet.conf.deploy.fast_track):
-            with fleet.acquire_shared(node) as task:
-                is_left = _is_left(task)
-            if is_left:
-                fleet.change(node, "ending a change of its switch ports", self._settle)
+        for node in _list_left(fleet.nodes("driver_internal_info"), fleet.conf.deploy.fast_track):
+            fleet.change(node, "ending a change of its switch ports", self._settle)
 
     def _settle(self, task: Task) -> None:
-        if not _list_at_rest([task.node], task.conf.deploy.fast_track) or not _is_left(task):
+        if not _list_left([task.node], task.conf.deploy.fast_track):
             return
         LOG.warning("Node %s: a change of its switch ports was cut off; it is done again", task.node.uuid)
-        has_user = task.node.provision_state == states.ACTIVE
-        wiring.move(task, vifs.plan(task, vifs.list_attached(task)) if has_user else [])
+        attached, has_user = vifs.list_attached(task), task.node.provision_state == states.ACTIVE
+        has_network = has_user and (attached or vlans.find(task, networks.TENANT) is not None)
+        wiring.move(task, vifs.plan(task, attached) if has_network else [])
 
 
-def _is_left(task: Task) -> bool:
-    expected = {networks.TENANT} if task.node.provision_state == states.ACTIVE else set()
-    return not wiring.is_settled(task) or any(one.purpose not in expected for one in wiring.list_noted(task))
+def _list_left(nodes: Iterable[models.Node], fast_track: bool) -> list[models.Node]:
+    """Return the nodes at rest that are not on the VLANs that their state asks for, or may not be.
 
-
-def _list_at_rest(nodes: Iterable[models.Node], fast_track: bool) -> list[models.Node]:
-    """Return the nodes at rest; with fast track only those of users, as an agent may be left running on others."""
+    With fast track these are only nodes of users: on others an agent may be left running.
+    """
     rest = {states.ACTIVE} if fast_track else _AT_REST
-    return [node for node in nodes if node.provision_state in rest]
+    return [node for node in nodes if node.provision_state in rest and _is_left(node)]
+
+
+def _is_left(node: models.Node) -> bool:
+    expected = {networks.TENANT} if node.provision_state == states.ACTIVE else set()
+    return not wiring.is_settled(node) or any(one.purpose not in expected for one in wiring.list_noted(node))

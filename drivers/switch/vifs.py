@@ -86,7 +86,7 @@ def detach(task: Task, ident: str) -> None:
         known = f"Attached are: {', '.join(attached) or 'none'}."
         raise errors.Invalid(f"VIF {ident} is not attached to node {task.node.uuid}. {known}")
     one = attached.pop(ident)
-    noted = wiring.list_noted(task)
+    noted = wiring.list_noted(task.node)
     left = [found for found in noted if (found.port, found.purpose) != (one.uuid, networks.TENANT)]
     if left != noted:
         wiring.move(task, left)

@@ -104,18 +104,18 @@ def plan_purpose(task: Task, purpose: str) -> list[Connection]:
 # What is noted, and changed
 
 
-def list_noted(task: Task) -> list[Connection]:
+def list_noted(node: models.Node) -> list[Connection]:
     """Return what may be on a VLAN."""
-    return [Connection(**one) for one in _read_notes(task).get("connections", ())]
+    return [Connection(**one) for one in _read_notes(node).get("connections", ())]
 
 
-def is_settled(task: Task) -> bool:
+def is_settled(node: models.Node) -> bool:
     """Return whether the last change has come to its end."""
-    return bool(_read_notes(task).get("settled", True))
+    return bool(_read_notes(node).get("settled", True))
 
 
-def _read_notes(task: Task) -> Json:
-    return task.node.driver_internal_info.get(_NOTED) or {}
+def _read_notes(node: models.Node) -> Json:
+    return node.driver_internal_info.get(_NOTED) or {}
 
 
 def _note(task: Task, connections: Iterable[Connection], settled: bool) -> None:
@@ -132,7 +132,7 @@ def move(task: Task, expected: Sequence[Connection]) -> None:
 
     :raises IngotError: a switch does not answer, or refuses. What may have changed stays noted.
     """
-    before = list_noted(task)
+    before = list_noted(task.node)
     todo = list(_list_orders(before, expected))
     if not todo:
         return

@@ -214,9 +214,10 @@ class SweepTest(PlannedCase):
     def sweep(self, task: fakes.MemoryTask) -> None:
         fleet = mock.MagicMock(conf=task.conf)
         fleet.nodes.return_value = [task.node]
-        fleet.acquire_shared.return_value.__enter__.return_value = task
         fleet.change.side_effect = lambda _node, _purpose, work: work(task)
         task.driver.network.sweep_ports(fleet)
+        fleet.nodes.assert_called_once_with("driver_internal_info")
+        fleet.acquire_shared.assert_not_called()  # it would be a statement for each node of the fleet
 
     def test_a_node_at_rest_leaves_the_vlan_of_the_operator(self) -> None:
         task = self.task(provision_state=states.CLEANING)
@@ -237,6 +238,14 @@ class SweepTest(PlannedCase):
         self.assertEqual(["-port eth1 on switch leaf, VLAN 300", *expected], self.list_orders())
         self.sweep(task)
         self.assertEqual([], self.list_orders())
+
+    def test_what_was_to_be_the_only_network_of_a_user_is_left(self) -> None:
+        task = self.task(provision_state=states.ACTIVE)
+        with mock.patch("ingot.drivers.switch.orders.carry_out", side_effect=KeyboardInterrupt):
+            self.assertRaises(KeyboardInterrupt, task.driver.network.attach_vif, task, {"id": "web"})
+        self.sweep(task)
+        self.assertEqual(["-port eth1 on switch leaf, VLAN 300"], self.list_orders())
+        self.assertEqual([], self.noted(task))
 
 
 class StartTest(SwitchCase):
