@@ -51,6 +51,16 @@ class VIFTest(NeutronCase):
         self.assertEqual({}, self.notes())
         self.assertIn("not attached", self.refused(400, "DELETE", f"vifs/{vif}"))
 
+    def test_it_can_be_seen_and_detached_when_nothing_could_be_attached(self) -> None:
+        vif = self.vif()
+        self.good(204, "POST", "vifs", {"id": vif})
+        self.conf.set_override("cleaning_network", "gone", group="neutron")
+        self.assertIn("cleaning_network", self.refused(400, "POST", "vifs", {"id": self.vif()}))
+        count = len(self.service.asked)
+        self.assertEqual({"vifs": [{"id": vif}]}, self.good(200, "GET", "vifs"))
+        self.assertEqual(count, len(self.service.asked))
+        self.good(204, "DELETE", f"vifs/{vif}")
+
     def test_a_neutron_that_is_away_is_said_to_be(self) -> None:
         self.service.refusals["GET"] = [503]
         self.assertIn("HTTP 503", self.refused(503, "POST", "vifs", {"id": self.vif()}))
