@@ -29,7 +29,6 @@ LOG = log.getLogger(__name__)
 _STRICT = "fail_on_binding_failure"
 """Key of driver_info: whether a port that Neutron has not bound is an error."""
 
-_WITH_USER = frozenset((states.ACTIVE,))
 _AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE))
 """States in which a machine is on no network of the operator's, unless an agent is left running for fast track."""
 
@@ -135,14 +134,16 @@ class NeutronInterface(NetworkInterface):
         return [{"id": ident} for ident in vifs.list_attached(task)]
 
     def attach_vif(self, task: Task, vif: Json) -> None:
-        binds = task.node.provision_state in _WITH_USER
-        vifs.attach(task, self.open(task.context), vif, self.needs_link, binds)
+        vifs.attach(
+            task, self.open(task.context), vif, self.needs_link, binds=task.node.provision_state == states.ACTIVE
+        )
 
     def detach_vif(self, task: Task, vif_id: str) -> None:
         vifs.detach(task, self.open(task.context), vif_id)
 
     def change_port(self, task: Task, uuid: str, address: str | None, client_id: str | None) -> None:
-        vifs.change(task, self.open(task.context), uuid, address, client_id)
+        is_bound = task.node.provision_state == states.ACTIVE
+        vifs.change(task, self.open(task.context), uuid, address, client_id, is_bound)
 
     # Ports that are left behind
 

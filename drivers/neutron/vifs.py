@@ -37,7 +37,7 @@ def _note(task: Task, attached: dict[str, PortLike]) -> None:
 def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: bool) -> None:
     """Attach a VIF to a port or portgroup that is free for it, as :meth:`NetworkInterface.attach_vif` says.
 
-    It is noted last: a request that was cut off can be sent again.
+    It is noted first: nothing would release what is bound without a note. What fails is taken back.
 
     :param needs_link: see :func:`bindings.find_lack`.
     :param binds: whether its user has the machine now.
@@ -51,10 +51,25 @@ def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: boo
     attributes = bindings.describe(task, chosen)
     if not binds:  # the host alone lets Neutron choose addresses, where it has put that off
         attributes[bindings.PROFILE] = {}
-    _unbind(neutron, port, None)  # Neutron changes no MAC address of a port that is bound
-    _bind(task, neutron, ident, attributes, is_strict=False)
     _note(task, {**attached, ident: chosen})
+    try:
+        _unbind(neutron, port, None)  # Neutron changes no MAC address of a port that is bound
+        if _bind(task, neutron, ident, attributes, is_strict=False) is None:
+            raise _unknown_error(ident)
+    except errors.IngotError:
+        _take_back(task, neutron, ident, chosen)
+        raise
     LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, _get_noun(chosen), chosen.uuid)
+
+
+def _take_back(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
+    """Release a VIF that was not attached; it stays noted, and can be detached, where Neutron does not do that."""
+    try:
+        _release(task, neutron, ident, one)
+    except errors.IngotError as also:
+        LOG.warning("Node %s: VIF %s may be bound, so it stays attached: %s", task.node.uuid, ident, also.message)
+    else:
+        _note(task, {vif: place for vif, place in list_attached(task).items() if vif != ident})
 
 
 def _read_vif(task: Task, neutron: Neutron, ident: str) -> Json:
@@ -67,12 +82,15 @@ def _read_vif(task: Task, neutron: Neutron, ident: str) -> Json:
     port, project = neutron.find_port(ident), task.context.project_id
     may_see = project is None or bool(_READ_ALL & set(task.context.roles))
     if port is None or not (may_see or port["project_id"] == project):
-        allowed = "Neutron has no port with this uuid that you may use."
-        raise errors.Invalid(field="VIF", value=ident, allowed=allowed)
+        raise _unknown_error(ident)
     if port["device_owner"] == _SUBPORT:
         allowed = "It is a subport of a trunk: attach the trunk's parent port, and Neutron connects its subports."
         raise errors.Invalid(field="VIF", value=ident, allowed=allowed)
     return port
+
+
+def _unknown_error(ident: str) -> errors.Invalid:
+    return errors.Invalid(field="VIF", value=ident, allowed="Neutron has no port with this uuid that you may use.")
 
 
 def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool) -> PortLike:
@@ -185,24 +203,43 @@ def release_all(task: Task, neutron: Neutron) -> None:
 # Changes of the machine's ports
 
 
-def change(task: Task, neutron: Neutron, uuid: str, address: str | None, client_id: str | None) -> None:
+def change(task: Task, neutron: Neutron, uuid: str, address: str | None, client_id: str | None, is_bound: bool) -> None:
     """Carry what is about to change of a port or portgroup to the VIF that is attached to it.
 
     :param address: its new address; None: it stays.
     :param client_id: of DHCP; None: it stays, and empty: there is none.
+    :param is_bound: whether its user has the machine now, so that the VIF is to be bound.
     """
-    ident = next((vif for vif, one in list_attached(task).items() if one.uuid == uuid), None)
+    ident, one = next((found for found in list_attached(task).items() if found[1].uuid == uuid), (None, None))
     port = neutron.find_port(ident) if ident else None
-    if port is None:
+    if port is None or one is None or _is_elsewhere(task, port, one):
         return
     attributes: Json = {} if address is None else {"mac_address": address}
     if client_id is not None:
         attributes["extra_dhcp_opts"] = [{"opt_name": bindings.CLIENT_ID, "opt_value": client_id or None}]
-    if address is not None and port[bindings.HOST]:  # Neutron changes no MAC address of a port that is bound
-        attributes |= {name: port[name] for name in (bindings.HOST, bindings.PROFILE)}
-        neutron.update_port(port["id"], bindings.UNBOUND)
-    neutron.update_port(port["id"], attributes)
+    if address is not None and (port[bindings.HOST] or is_bound):
+        _change_bound(task, neutron, port, attributes, port if port[bindings.HOST] else bindings.describe(task, one))
+    else:
+        neutron.update_port(port["id"], attributes)
     LOG.info("Node %s: VIF %s is changed with port %s", task.node.uuid, ident, uuid)
+
+
+def _change_bound(task: Task, neutron: Neutron, port: Json, attributes: Json, binding: Json) -> None:
+    """Change a port whose MAC address Neutron does not change while it is bound; it is bound afterwards in any case.
+
+    :param binding: has what binds it. The port itself has it no more if a conductor died here.
+    """
+    bound = {name: binding[name] for name in (bindings.HOST, bindings.PROFILE)}
+    if port[bindings.HOST]:
+        neutron.update_port(port["id"], bindings.UNBOUND)
+    try:
+        neutron.update_port(port["id"], attributes | bound)
+    except errors.IngotError:
+        try:
+            neutron.update_port(port["id"], bound)
+        except errors.IngotError as also:
+            LOG.warning("Node %s: VIF %s may be without its network: %s", task.node.uuid, port["id"], also.message)
+        raise
 
 
 def _bind(task: Task, neutron: Neutron, ident: str, attributes: Json, is_strict: bool) -> Json | None:
@@ -218,8 +255,20 @@ def _release(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
     if port is None:
         LOG.info("Node %s: VIF %s is gone in Neutron", task.node.uuid, ident)
         return
+    if _is_elsewhere(task, port, one):
+        LOG.warning(
+            "Node %s: VIF %s is left to host %s, to which it is bound", task.node.uuid, ident, port[bindings.HOST]
+        )
+        return
     purpose_ports.require_agent(neutron, bindings.describe(task, one))
     _unbind(neutron, port, one.address)
+
+
+def _is_elsewhere(task: Task, port: Json, one: PortLike) -> bool:
+    """Return whether a VIF is bound to another machine: its user has attached it there, too."""
+    described = bindings.describe(task, one)
+    is_smart = described[bindings.TYPE] == bindings.SMART_NIC  # whose host its operator may have renamed
+    return bool(port[bindings.HOST]) and not is_smart and port[bindings.HOST] != described[bindings.HOST]
 
 
 def _unbind(neutron: Neutron, port: Json, address: str | None) -> None:

@@ -105,6 +105,20 @@ class ChangeTest(NeutronCase):
             self.assertIn("the fake says no", self.patch(expected, "/address", "52:54:00:00:00:07"))
             self.assertEqual(MAC, ports.PORTS.list_of_node(self.db, self.known.id)[0].address)
 
+    def test_a_machine_of_a_user_stays_connected_if_neutron_does_not_take_it(self) -> None:
+        self.change(provision_state=states.ACTIVE, maintenance=True)
+        vif = self.vif()
+        self.good(204, "POST", "vifs", {"id": vif})
+        port = self.service.rows["ports"][vif]
+        before = dict(port)
+        self.service.refusals["PUT"] = [None, 409]
+        self.assertIn("the fake says no", self.patch(502, "/address", "52:54:00:00:00:07"))
+        self.assertEqual(before, port)
+        self.service.refusals["PUT"] = [None, 503, 503]  # as if the conductor died
+        self.patch(503, "/address", "52:54:00:00:00:07")
+        self.patch(200, "/address", "52:54:00:00:00:07")
+        self.assertEqual(before | {"mac_address": "52:54:00:00:00:07"}, port)
+
     def test_an_address_that_another_port_has_is_refused_before(self) -> None:
         other = database.make_port(self.db, self.known, address="52:54:00:00:00:08")
         self.good(204, "POST", "vifs", {"id": self.vif(), "port_uuid": self.card.uuid})
