@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
+from oslo_log import log
 
 from ingot.common import context, errors, fetching, later, metrics
 from ingot.common.json_types import Json
@@ -25,6 +26,8 @@ else:
     openstack_connection = later.Module("openstack.connection")
     openstack_errors = later.Module("openstack.exceptions")
 
+LOG = log.getLogger(__name__)
+
 GROUP = "neutron"
 
 OWNER = "baremetal:none"
@@ -33,6 +36,10 @@ OWNER = "baremetal:none"
 _SUCCESSES, _REFUSALS, _FAILURES = map(metrics.NETWORK_REQUESTS.labels, ("done", "refused", "failed"))
 
 _NOT_AUTHENTICATED, _FAILS = 401, 500
+_GONE = (204, 404)
+_LONGEST = 1000
+"""Characters of Neutron's words that are passed on: a proxy's may be a page."""
+
 _REFUSES = "it takes no token of the user that [neutron] names: check auth_type, username and the like there"
 
 
@@ -192,7 +199,10 @@ class Neutron:
     def delete_port(self, ident: str) -> None:
         """Delete a port, if it is there."""
         with self._ask(f"Port {ident}"):
-            self._proxy.delete_port(ident, ignore_missing=True)
+            answer = self._proxy.delete(f"/ports/{ident}")  # delete_port takes a proxy's page for a yes
+            if answer.status_code not in _GONE:
+                openstack_errors.raise_from_response(answer)
+                raise ValueError(f"HTTP {answer.status_code} for the deletion of a port")
 
     @contextlib.contextmanager
     def _ask(self, what: str) -> Iterator[None]:
@@ -207,7 +217,7 @@ class Neutron:
                 yield
             outcome = _SUCCESSES
         except openstack_errors.HttpException as exc:
-            words = str(exc.details or exc)
+            words = str(exc.details or exc)[:_LONGEST]
             code = exc.status_code or _FAILS
             if code >= _FAILS:
                 raise errors.NetworkServiceUnavailable(what=what, reason=f"HTTP {code}: {words}") from exc
@@ -219,10 +229,19 @@ class Neutron:
             raise errors.NetworkServiceUnavailable(what=what, reason=str(exc)) from exc
         except (exceptions.ClientException, openstack_errors.SDKException) as exc:
             raise errors.NetworkError(what=what, reason=f"check the options of [neutron]: {exc}") from exc
+        except (ValueError, LookupError, TypeError, AttributeError) as exc:
+            LOG.warning("%s: an answer cannot be read", what, exc_info=exc)
+            raise errors.NetworkServiceUnavailable(what=what, reason="what answers is no Neutron") from exc
         finally:
             outcome.inc()
 
 
 def _show(found: Iterable[Any]) -> list[Json]:
-    """Return objects of openstacksdk as Neutron has them."""
-    return [one.to_dict(computed=False, original_names=True) for one in found]
+    """Return objects of openstacksdk as Neutron has them.
+
+    :raises ValueError: what was answered is none of its objects.
+    """
+    shown: list[Json] = [one.to_dict(computed=False, original_names=True) for one in found]
+    if not all(one["id"] for one in shown):
+        raise ValueError("an object without an id")
+    return shown
