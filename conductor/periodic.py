@@ -226,7 +226,7 @@ class TimerPool:
                 with metrics.TIMER_SECONDS.labels(timer.name).time():
                     timer.work()
                 metrics.TIMER_ENDED.labels(timer.name).set_to_current_time()
-            except errors.ServiceUnavailable as exc:
+            except errors.IngotError as exc:  # what it asks is away or refuses; the message says it all
                 failures.inc()
                 LOG.warning("%s was put off: %s", timer.name, exc.message)
             except BaseException:  # the edge of a timer, and perhaps code of a plug-in's

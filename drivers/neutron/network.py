@@ -159,7 +159,7 @@ class NeutronInterface(NetworkInterface):
         for uuid in fleet.list_unknown(by_node):
             LOG.warning("Node %s is gone; ports in Neutron that are deleted, too: %s", uuid, by_node[uuid])
             for ident in by_node[uuid]:
-                neutron.delete_port(ident)
+                _try_to_delete(neutron, ident)
         for node in self._list_at_rest(fleet.nodes()):
             if node.uuid in by_node:
                 fleet.change(node, "deleting ports that are left in Neutron", self._leave_at_rest)
@@ -173,6 +173,14 @@ class NeutronInterface(NetworkInterface):
     def _leave_at_rest(self, task: Task) -> None:
         if self._list_at_rest([task.node]):
             self._leave_all(task)
+
+
+def _try_to_delete(neutron: Neutron, ident: str) -> None:
+    """Delete a port; one that Neutron keeps does not stop the others."""
+    try:
+        neutron.delete_port(ident)
+    except errors.NetworkError as exc:
+        LOG.warning("A port of a node that is gone stays: %s", exc.message)
 
 
 class FlatNetwork(NeutronInterface):

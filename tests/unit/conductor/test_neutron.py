@@ -1,5 +1,6 @@
 """VIFs and events of ports through the API and a real conductor; and what its sweep finds in Neutron."""
 
+import logging
 import uuid
 from typing import Any
 from unittest import mock
@@ -232,6 +233,18 @@ class SweepTest(NeutronCase):
         other = self.leave("gone", ingot="http://192.0.2.99:6385")  # of another Ingot at the same Neutron
         self.leave("gone")
         conductor_case.eventually(lambda: [one["id"] for one in self.service.ports] == [foreign, other], "it is swept")
+
+    def test_a_port_that_neutron_keeps_stops_no_other(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger("ingot", level=logging.WARNING))
+        self.service.refusals["DELETE"] = [409]
+        self.leave("gone")
+        self.leave("gone, too")
+        conductor_case.eventually(lambda: not self.service.ports, "the next round deletes it")
+        self.assertIn("the fake says no", log.output)
+        self.service.refusals["GET"] = [503] * 3
+        conductor_case.eventually(lambda: not self.service.refusals["GET"], "Neutron is away for some rounds")
+        self.assertIn("HTTP 503", log.output)
+        self.assertNotIn("Traceback", log.output)
 
     def test_a_node_in_maintenance_is_left_alone(self) -> None:
         self.change(driver_internal_info={"neutron_networks": ["cleaning"]}, maintenance=True)
