@@ -6,7 +6,7 @@ from unittest import mock
 
 from ingot.common import context, errors, states
 from ingot.db import models
-from ingot.drivers.agent import booting
+from ingot.drivers.agent import booting, custom
 from ingot.drivers.images import configdrive
 from ingot.drivers.interfaces import noop, results
 from ingot.drivers.loading import factory
@@ -399,6 +399,15 @@ class VIFTest(NeutronCase):
     def test_without_a_vif_there_is_no_network_for_an_instance(self) -> None:
         task = self.task()
         self.assertIn("has no VIF", self.refused(task.driver.network.configure_tenant_networks, task))
+
+    def test_a_machine_that_is_adopted_without_a_vif_stays_where_it_is(self) -> None:
+        task = self.task()
+        adopt = custom.CustomAgentDeploy(task.conf, "custom-agent").adopt
+        self.assertEqual(results.DONE, adopt(task))
+        self.assertEqual([], self.service.asked)
+        self.attach(task, vif := self.vif())
+        self.assertEqual(results.DONE, adopt(task))
+        self.assertEqual({"local_link_information": [LINK]}, self.port(vif)["binding:profile"])
 
 
 class ActiveTest(NeutronCase):
