@@ -159,14 +159,14 @@ def _create_ports(
     task: Task, neutron: Neutron, purpose: Purpose, expected: dict[str, Json], is_strict: bool
 ) -> dict[str, str]:
     """Return the ports of Neutron by those of the machine: found, or created."""
-    there = {port["mac_address"]: port for port in _list_ports(task, neutron, purpose)}
-    kept = {port["mac_address"] for port in there.values() if _fits(port, expected.values())}
-    for address in there.keys() - kept:
-        neutron.delete_port(there[address]["id"])
+    there = list(_list_ports(task, neutron, purpose))
+    kept = {port["mac_address"]: port for port in there if _fits(port, expected.values())}
+    for port in there:
+        if port not in kept.values():
+            neutron.delete_port(port["id"])
     created: dict[str, str] = {}
     for uuid, attributes in expected.items():
-        address = attributes["mac_address"]
-        port = there[address] if address in kept else _create_port(task, neutron, attributes)
+        port = kept.get(attributes["mac_address"]) or _create_port(task, neutron, attributes)
         check_bound(port, attributes, is_strict)
         created[uuid] = port["id"]
     return created

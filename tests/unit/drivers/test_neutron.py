@@ -103,6 +103,15 @@ class PurposeTest(NeutronCase):
         (after,) = self.service.ports
         self.assertNotEqual(before["id"], after["id"])
 
+    def test_of_two_ports_with_an_address_the_one_that_fits_stays(self) -> None:
+        task = self.task()
+        task.driver.network.add_cleaning_network(task)
+        (own,) = self.service.ports
+        self.service.add("ports", **{**own, "id": "later", "network_id": "of a user who knows the node"})
+        self.service.refusals["POST"] = [409]
+        task.driver.network.add_cleaning_network(task)
+        self.assertEqual([own], self.service.ports)
+
     def test_a_machine_is_on_one_network_at_a_time(self) -> None:
         task = self.task()
         network = task.driver.network
