@@ -1,5 +1,7 @@
 """The network interface switch: what it orders of switches. Functional tests have the processes that do it."""
 
+import io
+import json
 import logging
 import pathlib
 from typing import Any
@@ -10,6 +12,7 @@ import fixtures
 from ingot.common import errors, states
 from ingot.drivers.interfaces import results
 from ingot.drivers.loading import factory
+from ingot.drivers.switch import worker
 from tests.unit.drivers import fakes
 
 FIRST, SECOND, GROUP = "52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:0f"
@@ -246,6 +249,25 @@ class SweepTest(PlannedCase):
         self.sweep(task)
         self.assertEqual(["-port eth1 on switch leaf, VLAN 300"], self.list_orders())
         self.assertEqual([], self.noted(task))
+
+
+class WorkerTest(SwitchCase):
+    """What the program says that speaks to a switch."""
+
+    def test_no_part_of_a_secret_is_in_a_reason(self) -> None:
+        self.addCleanup(logging.disable, logging.NOTSET)
+        secret = "two  blanks and an end"
+        job = {"name": "leaf", "settings": {**LEAF, "password": secret}, "config_files": [], "orders": []}
+        said = self.useFixture(fixtures.StringStream("stdout")).stream
+        self.useFixture(fixtures.MonkeyPatch("sys.stdout", said))
+        for before in ("login with ", "x" * 985):
+            self.useFixture(fixtures.MonkeyPatch("sys.stdin", io.StringIO(json.dumps(job))))
+            with mock.patch.object(worker, "_open", side_effect=RuntimeError(f"{before}{secret}")):
+                self.assertEqual(1, worker.main())
+        said.seek(0)
+        text = said.read()
+        self.assertIn("login with ***", text)
+        self.assertNotIn("two", text)
 
 
 class StartTest(SwitchCase):
