@@ -293,6 +293,12 @@ class StartTest(SwitchCase):
         self.assertIn("tenant_networks web", self.refuse(switch__tenant_networks={"web": "9999"}))
         self.assertIn("tenant_vlans", self.refuse(switch__tenant_vlans=["1-x"]))
 
+    def test_a_vlan_of_the_operators_that_users_could_attach(self) -> None:
+        for wrong in ({"switch__tenant_networks": {"web": "200"}}, {"switch__tenant_vlans": ["150-250"]}):
+            said = self.refuse(**wrong)
+            self.assertIn("VLAN 200", said)
+            self.assertIn("[switch] provisioning_vlan", said)
+
     def test_the_library_is_missing(self) -> None:
         with mock.patch("importlib.util.find_spec", return_value=None):
             self.assertIn("pip install 'ingot[switch]'", self.refuse())
