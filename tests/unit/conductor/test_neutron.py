@@ -120,6 +120,9 @@ class ChangeTest(NeutronCase):
         self.patch(200, "/address", "52:54:00:00:00:07")
         self.assertEqual(before | {"mac_address": "52:54:00:00:00:07"}, port)
 
+    def test_a_portgroup_that_is_not_there_is_a_wrong_value(self) -> None:
+        self.assertIn("portgroup_uuid", self.patch(400, "/portgroup_uuid", str(uuid.uuid4())))
+
     def test_an_address_that_another_port_has_is_refused_before(self) -> None:
         other = database.make_port(self.db, self.known, address="52:54:00:00:00:08")
         self.good(204, "POST", "vifs", {"id": self.vif(), "port_uuid": self.card.uuid})
