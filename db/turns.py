@@ -63,7 +63,7 @@ def _take(db: Database, name: str, until: float) -> Iterator[None]:
             yield
         return
     values = {"name": name, "number": int.from_bytes(digest[:8], signed=True)}
-    with db.own_connection() as connection:
+    with db.own_connection(limited=True) as connection:
         statement = sa.text(_TRIES[connection.dialect.name])
         needed = {key: value for key, value in values.items() if f":{key}" in statement.text}
 
