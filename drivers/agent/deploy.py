@@ -63,7 +63,7 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
         return results.run_phases(task, *booting.SHUT_DOWN, *give_back)
 
     def adopt(self, task: Task) -> results.Result:
-        """Take over a running machine. It is connected to its VIFs; without any it stays on the networks that it has."""
+        """Take over a running machine: it is connected to its VIFs; without any it stays on its networks."""
         network = get_interface(task, NetworkInterface)
         connect = (network.configure_tenant_networks,) if network.list_vifs(task) else ()
         return results.run_phases(task, *connect, booting.prepare_instance)

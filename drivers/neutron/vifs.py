@@ -1,34 +1,21 @@
 """VIFs: a user's ports of Neutron, attached to ports and portgroups of a machine, and bound while it is theirs."""
 
-from collections.abc import Iterator
-
 from oslo_log import log
 
-from ingot.common import errors, networks
+from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
+from ingot.drivers.interfaces import vif_places
 from ingot.drivers.interfaces.task import Task
+from ingot.drivers.interfaces.vif_places import PortLike
 from ingot.drivers.neutron import bindings, purpose_ports
-from ingot.drivers.neutron.bindings import PortLike
 from ingot.drivers.neutron.connection import Neutron
 
 LOG = log.getLogger(__name__)
 
-_NOTE = networks.name_note(networks.TENANT)
-
 _SUBPORT = "trunk:subport"
 _READ_ALL = frozenset(("admin", "service"))
 """Roles with which Neutron itself shows ports of other projects."""
-
-
-def list_attached(task: Task) -> dict[str, PortLike]:
-    """Return what VIFs are attached to, by their uuids."""
-    attached = ((one.internal_info.get(_NOTE), one) for one in bindings.list_all(task))
-    return {vif: one for vif, one in attached if vif}
-
-
-def _note(task: Task, attached: dict[str, PortLike]) -> None:
-    task.keep_port_notes(_NOTE, {one.uuid: vif for vif, one in attached.items()})
 
 
 # Attaching
@@ -42,16 +29,14 @@ def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: boo
     :param needs_link: see :func:`bindings.find_lack`.
     :param binds: whether its user has the machine now.
     """
-    ident, attached = vif["id"], list_attached(task)
-    if ident in attached:
-        where = f"{_get_noun(attached[ident])} {attached[ident].uuid}"
-        raise errors.Conflict(reason=f"VIF {ident} is attached already, to {where} of node {task.node.uuid}.")
+    ident = vif["id"]
+    vif_places.refuse_attached(task, ident)
     port = _read_vif(task, neutron, ident)
     chosen = _choose(task, vif, neutron.find_physical_networks(port), needs_link)
     attributes = bindings.describe(task, chosen)
     if not binds:  # the host alone lets Neutron choose addresses, where it has put that off
         attributes[bindings.PROFILE] = {}
-    _note(task, {**attached, ident: chosen})
+    vif_places.note(task, {**vif_places.list_attached(task), ident: chosen})
     try:
         _unbind(neutron, port, None)  # Neutron changes no MAC address of a port that is bound
         if _bind(task, neutron, ident, attributes, is_strict=False) is None:
@@ -59,7 +44,7 @@ def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: boo
     except errors.IngotError:
         _take_back(task, neutron, ident, chosen)
         raise
-    LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, _get_noun(chosen), chosen.uuid)
+    LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, vif_places.get_noun(chosen), chosen.uuid)
 
 
 def _take_back(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
@@ -69,7 +54,7 @@ def _take_back(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
     except errors.IngotError as also:
         LOG.warning("Node %s: VIF %s may be bound, so it stays attached: %s", task.node.uuid, ident, also.message)
     else:
-        _note(task, {vif: place for vif, place in list_attached(task).items() if vif != ident})
+        vif_places.note(task, vif_places.split(task, ident)[1])
 
 
 def _read_vif(task: Task, neutron: Neutron, ident: str) -> Json:
@@ -96,17 +81,14 @@ def _unknown_error(ident: str) -> errors.Invalid:
 def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool) -> PortLike:
     """Return what a VIF is attached to: on its physical network, portgroups, and ports that boot, come first.
 
-    :raises Invalid: nothing is free for it; the message says of each port why.
+    :raises Invalid: see :func:`vif_places.choose`.
     """
-    lacks = dict(_list_lacks(task, vif, physical_networks, needs_link))
-    places = bindings.list_all(task)
-    free = [one for one in places if lacks[one.uuid] is None]
-    if not free:
-        why = "; ".join(f"{_get_noun(one)} {one.uuid} {lacks[one.uuid]}" for one in places)
-        raise errors.Invalid(
-            f"VIF {vif['id']} cannot be attached to node {task.node.uuid}: no port or portgroup is free for it. "
-            f"{why or 'The node has none'}."
-        )
+
+    def find_objection(one: PortLike) -> str | None:
+        own = bindings.find_physical_network(task, one)
+        if own is not None and physical_networks and own not in physical_networks:
+            return f"it is on physical network {own}, and the VIF's is {', '.join(sorted(physical_networks))}"
+        return None
 
     def rank(one: PortLike) -> tuple[bool, bool, bool]:
         is_there = bindings.find_physical_network(task, one) in physical_networks
@@ -114,44 +96,10 @@ def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool
             return is_there, True, True
         return is_there, False, one.pxe_enabled
 
-    return max(free, key=rank)
+    def find_lack(port: models.Port) -> str | None:
+        return bindings.find_lack(port, needs_link)
 
-
-def _list_lacks(
-    task: Task, vif: Json, physical_networks: set[str], needs_link: bool
-) -> Iterator[tuple[str, str | None]]:
-    """Yield uuids of ports and portgroups with the reason why a VIF cannot be attached there; None: it can."""
-    shared = {port.portgroup_id for port in task.ports if _NOTE in port.internal_info}
-    for port in task.ports:
-        lack = _find_lack(task, port, physical_networks) or bindings.find_lack(port, needs_link)
-        if vif.get("portgroup_uuid") or vif.get("port_uuid", port.uuid) != port.uuid:
-            lack = "was not asked for"
-        elif port.portgroup_id is not None and port.portgroup_id not in shared:
-            lack = lack or "is in a portgroup"
-        yield port.uuid, lack
-    for group in task.portgroups:
-        lack = _find_lack(task, group, physical_networks)
-        members = bindings.list_members(task, group)
-        if vif.get("port_uuid") or vif.get("portgroup_uuid", group.uuid) != group.uuid:
-            lack = "was not asked for"
-        elif group.id in shared:
-            lack = "has a port to which a VIF is attached"
-        elif not any(bindings.find_lack(port, needs_link) is None for port in members):
-            lack = lack or "has no port that could be connected"
-        yield group.uuid, lack
-
-
-def _find_lack(task: Task, one: PortLike, physical_networks: set[str]) -> str | None:
-    if _NOTE in one.internal_info:
-        return f"has VIF {one.internal_info[_NOTE]}"
-    own = bindings.find_physical_network(task, one)
-    if own is not None and physical_networks and own not in physical_networks:
-        return f"is on physical network {own}, and the VIF's is {', '.join(sorted(physical_networks))}"
-    return None
-
-
-def _get_noun(one: PortLike) -> str:
-    return type(one).__name__.lower()
+    return vif_places.choose(task, vif, find_lack, find_objection, rank)
 
 
 # Detaching
@@ -162,13 +110,9 @@ def detach(task: Task, neutron: Neutron, ident: str) -> None:
 
     :raises Invalid: it is not attached.
     """
-    attached = list_attached(task)
-    if ident not in attached:
-        known = f"Attached are: {', '.join(attached) or 'none'}."
-        raise errors.Invalid(f"VIF {ident} is not attached to node {task.node.uuid}. {known}")
-    one = attached.pop(ident)
+    one, others = vif_places.split(task, ident)
     _release(task, neutron, ident, one)
-    _note(task, attached)
+    vif_places.note(task, others)
     LOG.info("Node %s: VIF %s is detached", task.node.uuid, ident)
 
 
@@ -181,7 +125,7 @@ def bind_all(task: Task, neutron: Neutron, is_strict: bool) -> None:
     :param is_strict: whether a port that Neutron has not bound is an error.
     :raises Invalid: no VIF is attached.
     """
-    attached = list_attached(task)
+    attached = vif_places.list_attached(task)
     if not attached:
         raise errors.Invalid(
             f"Node {task.node.uuid} has no VIF, so its instance would have no network. Attach one, a port of Neutron: "
@@ -196,7 +140,7 @@ def bind_all(task: Task, neutron: Neutron, is_strict: bool) -> None:
 
 def release_all(task: Task, neutron: Neutron) -> None:
     """Disconnect the machine from its user's networks; the VIFs stay attached."""
-    for ident, one in list_attached(task).items():
+    for ident, one in vif_places.list_attached(task).items():
         _release(task, neutron, ident, one)
 
 
@@ -210,7 +154,8 @@ def change(task: Task, neutron: Neutron, uuid: str, address: str | None, client_
     :param client_id: of DHCP; None: it stays, and empty: there is none.
     :param is_bound: whether its user has the machine now, so that the VIF is to be bound.
     """
-    ident, one = next((found for found in list_attached(task).items() if found[1].uuid == uuid), (None, None))
+    attached = vif_places.list_attached(task)
+    ident, one = next((found for found in attached.items() if found[1].uuid == uuid), (None, None))
     port = neutron.find_port(ident) if ident else None
     if port is None or one is None or _is_elsewhere(task, port, one):
         return

@@ -15,12 +15,11 @@ from ingot.db import models
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.task import Task
+from ingot.drivers.interfaces.vif_places import PortLike, list_members
 from ingot.drivers.switch import orders, settings, vlans
 from ingot.drivers.switch.orders import Connection, Order
 
 LOG = log.getLogger(__name__)
-
-PortLike = models.Port | models.Portgroup
 
 _NOTED: Final = "switch_ports"
 """Key of ``driver_internal_info``: what may be on a VLAN, and whether the last change has come to its end."""
@@ -30,11 +29,6 @@ _LACP = ("802.3ad", "4")
 
 
 # What is cabled to what
-
-
-def list_members(task: Task, group: models.Portgroup) -> list[models.Port]:
-    """Return the ports of a portgroup."""
-    return [port for port in task.ports if port.portgroup_id == group.id]
 
 
 def find_lack(task: Task, port: models.Port, vlan: int | None = None) -> str | None:
