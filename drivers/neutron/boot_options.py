@@ -6,8 +6,8 @@ from ingot.common import errors
 from ingot.common.networks import VIF_NOTES
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.places import list_places
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.interfaces.vif_places import list_places
 from ingot.drivers.neutron.network import NeutronInterface
 
 _SERVER = ("66", "150", "server-ip-address")

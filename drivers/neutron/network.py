@@ -14,7 +14,7 @@ from oslo_utils import strutils
 from ingot.common import context, errors, states
 from ingot.common.json_types import Json
 from ingot.db import models
-from ingot.drivers.interfaces import base, results, vif_places
+from ingot.drivers.interfaces import base, places, results
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.periodic import Fleet, periodic
@@ -111,7 +111,7 @@ class NeutronInterface(NetworkInterface):
         if not active_ports.is_waiting(task):
             self._leave_all(task)
             vifs.bind_all(task, neutron, self._is_strict(task))
-        return active_ports.wait(task, neutron, vif_places.list_attached(task))
+        return active_ports.wait(task, neutron, places.list_attached(task))
 
     def unconfigure_tenant_networks(self, task: Task) -> None:
         vifs.release_all(task, self.open(task.context))
@@ -123,15 +123,15 @@ class NeutronInterface(NetworkInterface):
         return smart_nics.wait(task, self.open(task.context))
 
     def get_instance_network_data(self, task: Task) -> Json:
-        return network_data.build(task, self.open(task.context), vif_places.list_attached(task))
+        return network_data.build(task, self.open(task.context), places.list_attached(task))
 
     def get_agent_network_data(self, task: Task) -> Json:
-        connected = purpose_ports.list_connected(task) or vif_places.list_attached(task)
+        connected = purpose_ports.list_connected(task) or places.list_attached(task)
         found = network_data.build(task, self.open(task.context), connected)
         return found if found.get("networks") else {}
 
     def list_vifs(self, task: Task) -> list[Json]:
-        return [{"id": ident} for ident in vif_places.list_attached(task)]
+        return [{"id": ident} for ident in places.list_attached(task)]
 
     def attach_vif(self, task: Task, vif: Json) -> None:
         vifs.attach(

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
+from ingot.drivers.interfaces.places import PortLike, list_members
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.interfaces.vif_places import PortLike, list_members
 from ingot.drivers.neutron.connection import Neutron
 
 

@@ -5,9 +5,9 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
-from ingot.drivers.interfaces import vif_places
+from ingot.drivers.interfaces import places
+from ingot.drivers.interfaces.places import PortLike
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.interfaces.vif_places import PortLike
 from ingot.drivers.neutron import bindings, purpose_ports
 from ingot.drivers.neutron.connection import Neutron
 
@@ -30,13 +30,13 @@ def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: boo
     :param binds: whether its user has the machine now.
     """
     ident = vif["id"]
-    vif_places.refuse_attached(task, ident)
+    places.refuse_attached(task, ident)
     port = _read_vif(task, neutron, ident)
     chosen = _choose(task, vif, neutron.find_physical_networks(port), needs_link)
     attributes = bindings.describe(task, chosen)
     if not binds:  # the host alone lets Neutron choose addresses, where it has put that off
         attributes[bindings.PROFILE] = {}
-    vif_places.note(task, {**vif_places.list_attached(task), ident: chosen})
+    places.note(task, {**places.list_attached(task), ident: chosen})
     try:
         _unbind(neutron, port, None)  # Neutron changes no MAC address of a port that is bound
         if _bind(task, neutron, ident, attributes, is_strict=False) is None:
@@ -44,7 +44,7 @@ def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: boo
     except errors.IngotError:
         _take_back(task, neutron, ident, chosen)
         raise
-    LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, vif_places.get_noun(chosen), chosen.uuid)
+    LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, places.get_noun(chosen), chosen.uuid)
 
 
 def _take_back(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
@@ -54,7 +54,7 @@ def _take_back(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
     except errors.IngotError as also:
         LOG.warning("Node %s: VIF %s may be bound, so it stays attached: %s", task.node.uuid, ident, also.message)
     else:
-        vif_places.note(task, vif_places.split(task, ident)[1])
+        places.note(task, places.split(task, ident)[1])
 
 
 def _read_vif(task: Task, neutron: Neutron, ident: str) -> Json:
@@ -81,7 +81,7 @@ def _unknown_error(ident: str) -> errors.Invalid:
 def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool) -> PortLike:
     """Return what a VIF is attached to: on its physical network, portgroups, and ports that boot, come first.
 
-    :raises Invalid: see :func:`vif_places.choose`.
+    :raises Invalid: see :func:`places.choose`.
     """
 
     def find_objection(one: PortLike) -> str | None:
@@ -99,7 +99,7 @@ def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool
     def find_lack(port: models.Port) -> str | None:
         return bindings.find_lack(port, needs_link)
 
-    return vif_places.choose(task, vif, find_lack, find_objection, rank)
+    return places.choose(task, vif, find_lack, find_objection, rank)
 
 
 # Detaching
@@ -110,9 +110,9 @@ def detach(task: Task, neutron: Neutron, ident: str) -> None:
 
     :raises Invalid: it is not attached.
     """
-    one, others = vif_places.split(task, ident)
+    one, others = places.split(task, ident)
     _release(task, neutron, ident, one)
-    vif_places.note(task, others)
+    places.note(task, others)
     LOG.info("Node %s: VIF %s is detached", task.node.uuid, ident)
 
 
@@ -125,7 +125,7 @@ def bind_all(task: Task, neutron: Neutron, is_strict: bool) -> None:
     :param is_strict: whether a port that Neutron has not bound is an error.
     :raises Invalid: no VIF is attached.
     """
-    attached = vif_places.list_attached(task)
+    attached = places.list_attached(task)
     if not attached:
         raise errors.Invalid(
             f"Node {task.node.uuid} has no VIF, so its instance would have no network. Attach one, a port of Neutron: "
@@ -140,7 +140,7 @@ def bind_all(task: Task, neutron: Neutron, is_strict: bool) -> None:
 
 def release_all(task: Task, neutron: Neutron) -> None:
     """Disconnect the machine from its user's networks; the VIFs stay attached."""
-    for ident, one in vif_places.list_attached(task).items():
+    for ident, one in places.list_attached(task).items():
         _release(task, neutron, ident, one)
 
 
@@ -154,7 +154,7 @@ def change(task: Task, neutron: Neutron, uuid: str, address: str | None, client_
     :param client_id: of DHCP; None: it stays, and empty: there is none.
     :param is_bound: whether its user has the machine now, so that the VIF is to be bound.
     """
-    attached = vif_places.list_attached(task)
+    attached = places.list_attached(task)
     ident, one = next((found for found in attached.items() if found[1].uuid == uuid), (None, None))
     port = neutron.find_port(ident) if ident else None
     if port is None or one is None or _is_elsewhere(task, port, one):

@@ -7,7 +7,7 @@ from oslo_log import log
 from ingot.common import errors, networks, states
 from ingot.common.json_types import Json
 from ingot.db import models
-from ingot.drivers.interfaces import base, results, vif_places
+from ingot.drivers.interfaces import base, places, results
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.periodic import Fleet, periodic
@@ -42,11 +42,11 @@ class SwitchNetwork(NetworkInterface):
             vlans.read(task, purpose)
         for purpose in (*networks.PURPOSES, networks.TENANT):
             vlans.find(task, purpose)
-        for ident in vif_places.list_attached(task):
+        for ident in places.list_attached(task):
             vlans.read_vif(task.conf, ident)
         if task.node.provision_state in _UNKNOWN_YET:
             return
-        lacks = {port.uuid: wiring.find_lack(task, port) for port in wiring.list_booting(task)}
+        lacks = {port.uuid: wiring.find_lack(task, port) for port in places.list_booting(task)}
         if wrong := [f"port {uuid}: {lack}" for uuid, lack in lacks.items() if lack]:
             raise errors.Invalid(f"Node {task.node.uuid} has ports that cannot be connected: {'; '.join(wrong)}.")
 
@@ -98,7 +98,7 @@ class SwitchNetwork(NetworkInterface):
         self._leave(task, _INSPECTION)
 
     def configure_tenant_networks(self, task: Task) -> Answer:
-        wiring.move(task, vifs.plan(task, vif_places.list_attached(task)))
+        wiring.move(task, vifs.plan(task, places.list_attached(task)))
         LOG.info("Node %s: on the networks of its user", task.node.uuid)
         return results.DONE
 
@@ -106,7 +106,7 @@ class SwitchNetwork(NetworkInterface):
         self._leave(task, networks.TENANT)
 
     def list_vifs(self, task: Task) -> list[Json]:
-        return [{"id": ident} for ident in vif_places.list_attached(task)]
+        return [{"id": ident} for ident in places.list_attached(task)]
 
     def attach_vif(self, task: Task, vif: Json) -> None:
         vifs.attach(task, vif, connects=task.node.provision_state == states.ACTIVE)
@@ -131,7 +131,7 @@ class SwitchNetwork(NetworkInterface):
         if not _list_left([task.node], task.conf.deploy.fast_track):
             return
         LOG.warning("Node %s: a change of its switch ports was cut off; it is done again", task.node.uuid)
-        attached, has_user = vif_places.list_attached(task), task.node.provision_state == states.ACTIVE
+        attached, has_user = places.list_attached(task), task.node.provision_state == states.ACTIVE
         has_network = has_user and (attached or vlans.find(task, networks.TENANT) is not None)
         wiring.move(task, vifs.plan(task, attached) if has_network else [])
 

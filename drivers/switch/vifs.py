@@ -5,9 +5,9 @@ from oslo_log import log
 from ingot.common import errors, networks
 from ingot.common.json_types import Json
 from ingot.db import models
-from ingot.drivers.interfaces import vif_places
+from ingot.drivers.interfaces import places
+from ingot.drivers.interfaces.places import PortLike
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.interfaces.vif_places import PortLike
 from ingot.drivers.switch import vlans, wiring
 from ingot.drivers.switch.orders import Connection
 
@@ -34,8 +34,8 @@ def plan(task: Task, attached: dict[str, PortLike]) -> list[Connection]:
             "node vif attach), or set driver_info.tenant_vlan or [switch] tenant_vlan."
         )
     alone = [port for port in task.ports if port.portgroup_id is None and wiring.find_lack(task, port, vlan) is None]
-    places: list[PortLike] = [*task.portgroups, *alone]
-    found = [found for one in places for found in wiring.connect(task, one, vlan, networks.TENANT)]
+    cabled: list[PortLike] = [*task.portgroups, *alone]
+    found = [found for one in cabled for found in wiring.connect(task, one, vlan, networks.TENANT)]
     if not found:
         why = "; ".join(f"port {port.uuid}: {wiring.find_lack(task, port, vlan)}" for port in task.ports)
         raise errors.Invalid(f"Node {task.node.uuid} has no port that could be on VLAN {vlan}: {why or 'it has none'}.")
@@ -48,14 +48,14 @@ def attach(task: Task, vif: Json, connects: bool) -> None:
     :param connects: whether its user has the machine now.
     """
     ident = str(vif["id"])
-    vif_places.refuse_attached(task, ident)
+    places.refuse_attached(task, ident)
     vlan = vlans.read_vif(task.conf, ident)
     chosen = _choose(task, vif, vlan)
-    attached = {**vif_places.list_attached(task), ident: chosen}
+    attached = {**places.list_attached(task), ident: chosen}
     if connects:
         wiring.move(task, plan(task, attached))
-    vif_places.note(task, attached)
-    where = f"{vif_places.get_noun(chosen)} {chosen.uuid}"
+    places.note(task, attached)
+    where = f"{places.get_noun(chosen)} {chosen.uuid}"
     LOG.info("Node %s: VIF %s, VLAN %s, is attached to %s", task.node.uuid, ident, vlan, where)
 
 
@@ -64,19 +64,19 @@ def detach(task: Task, ident: str) -> None:
 
     :raises Invalid: it is not attached.
     """
-    one, others = vif_places.split(task, ident)
+    one, others = places.split(task, ident)
     noted = wiring.list_noted(task.node)
     left = [found for found in noted if (found.port, found.purpose) != (one.uuid, networks.TENANT)]
     if left != noted:
         wiring.move(task, left)
-    vif_places.note(task, others)
+    places.note(task, others)
     LOG.info("Node %s: VIF %s is detached", task.node.uuid, ident)
 
 
 def _choose(task: Task, vif: Json, vlan: int) -> PortLike:
     """Return what a VIF is attached to: portgroups, and ports that boot, come first.
 
-    :raises Invalid: see :func:`vif_places.choose`.
+    :raises Invalid: see :func:`places.choose`.
     """
 
     def find_lack(port: models.Port) -> str | None:
@@ -85,4 +85,4 @@ def _choose(task: Task, vif: Json, vlan: int) -> PortLike:
     def rank(one: PortLike) -> tuple[bool, bool]:
         return isinstance(one, models.Portgroup), isinstance(one, models.Portgroup) or one.pxe_enabled
 
-    return vif_places.choose(task, vif, find_lack, lambda _one: None, rank)
+    return places.choose(task, vif, find_lack, lambda _one: None, rank)

@@ -12,10 +12,9 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
-from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces import places
+from ingot.drivers.interfaces.places import PortLike, list_members
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.interfaces.vif_places import PortLike, list_members
 from ingot.drivers.switch import orders, settings, vlans
 from ingot.drivers.switch.orders import Connection, Order
 
@@ -72,26 +71,17 @@ def connect(task: Task, one: PortLike, vlan: int, purpose: str) -> list[Connecti
     return list(dict.fromkeys(found))
 
 
-def list_booting(task: Task) -> list[models.Port]:
-    """Return the ports with which the machine boots the agent."""
-    has_all = not get_interface(task, BootInterface).boots_from_network
-    return [port for port in task.ports if has_all or port.pxe_enabled]
-
-
 def plan_purpose(task: Task, purpose: str) -> list[Connection]:
     """Return what connects the machine to a VLAN of the operator's; ports that lack something are left out.
 
     :raises Invalid: all of them do; the message says of each why.
     """
-    vlan, ports = vlans.read(task, purpose), list_booting(task)
-    lacks = {port.uuid: find_lack(task, port, vlan) for port in ports}
-    for uuid, lack in lacks.items():
-        if lack:
-            LOG.warning("Node %s: port %s is not connected: %s", task.node.uuid, uuid, lack)
-    chosen = [port for port in ports if lacks[port.uuid] is None]
-    if not chosen:
-        why = "; ".join(f"port {uuid}: {lack}" for uuid, lack in lacks.items()) or "it needs one with pxe_enabled"
-        raise errors.Invalid(f"Node {task.node.uuid} has no port that could be on VLAN {vlan} ({purpose}): {why}.")
+    vlan = vlans.read(task, purpose)
+
+    def find_lack_of(port: models.Port) -> str | None:
+        return find_lack(task, port, vlan)
+
+    chosen = places.choose_ports(task, places.list_booting(task), find_lack_of, f"on VLAN {vlan} ({purpose})")
     return [found for port in chosen for found in connect(task, port, vlan, purpose)]
 
 

@@ -1,14 +1,21 @@
-"""Where a node's VIFs are, and where there is room for another one: its ports and portgroups.
+"""Places: the ports and portgroups of a node, for network interfaces that connect them.
 
-What network interfaces that note VIFs have in common. The note is in ``internal_info`` of the port or portgroup.
+Which of them the agent boots from, to which ones VIFs are attached (that is noted in their ``internal_info``), and
+where there is room for another one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+
+from oslo_log import log
 
 from ingot.common import errors, networks
 from ingot.common.json_types import Json
 from ingot.db import models
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.task import Task
+
+LOG = log.getLogger(__name__)
 
 PortLike = models.Port | models.Portgroup
 
@@ -27,6 +34,32 @@ def list_places(task: Task) -> list[PortLike]:
 def list_members(task: Task, group: models.Portgroup) -> list[models.Port]:
     """Return the ports of a portgroup."""
     return [port for port in task.ports if port.portgroup_id == group.id]
+
+
+def list_booting(task: Task) -> list[models.Port]:
+    """Return the ports with which the machine boots the agent."""
+    has_all = not get_interface(task, BootInterface).boots_from_network
+    return [port for port in task.ports if has_all or port.pxe_enabled]
+
+
+def choose_ports(task: Task, asked: Iterable[models.Port], find_lack: FindLack, how: str) -> list[models.Port]:
+    """Return those ports that can be connected for the agent; that others are left out is logged.
+
+    :param how: they are to be connected, for the message.
+    :raises Invalid: there are none; the message says of each why.
+    """
+    lacks = [(port, find_lack(port)) for port in asked]
+    for port, lack in lacks:
+        if lack:
+            LOG.warning("Node %s: port %s is not connected: %s", task.node.uuid, port.uuid, lack)
+    chosen = [port for port, lack in lacks if lack is None]
+    if not chosen:
+        why = "; ".join(f"port {port.uuid}: {lack}" for port, lack in lacks) or "it needs one with pxe_enabled"
+        raise errors.Invalid(f"Node {task.node.uuid} has no port that could be {how}: {why}.")
+    return chosen
+
+
+# VIFs
 
 
 def list_attached(task: Task) -> dict[str, PortLike]:
