@@ -1,6 +1,7 @@
 """The network interface ``switch``: each purpose has a VLAN, between which ports of switches are moved."""
 
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_log import log
 
@@ -124,8 +125,31 @@ class SwitchNetwork(NetworkInterface):
     @periodic(spacing=base.from_option("switch", "sweep_interval"))
     def sweep_ports(self, fleet: Fleet) -> None:
         """Have nodes at rest on the VLANs that their state asks for, where a change was cut off."""
-        for node in _list_left(fleet.nodes("driver_internal_info"), fleet.conf.deploy.fast_track):
-            fleet.change(node, "ending a change of its switch ports", self._settle)
+        left = _list_left(fleet.nodes("driver_internal_info"), fleet.conf.deploy.fast_track)
+        random.shuffle(left)  # so that no node is always behind one that is locked
+        by_switch: dict[str, list[models.Node]] = {}
+        for node in left:
+            name = next((one.switch for one in wiring.list_noted(node)), "")
+            by_switch.setdefault(name, []).append(node)
+        for nodes in by_switch.values():
+            self._settle_in_turn(fleet, nodes)
+
+    def _settle_in_turn(self, fleet: Fleet, nodes: Sequence[models.Node]) -> None:
+        """Settle nodes of a switch one after the other. If it does not answer, the others wait for the next round."""
+        if not nodes:
+            return
+
+        def work(task: Task) -> None:
+            rest = nodes[1:]
+            try:
+                self._settle(task)
+            except errors.SwitchUnavailable:
+                rest = ()
+                raise
+            finally:
+                self._settle_in_turn(fleet, rest)
+
+        fleet.change(nodes[0], "ending a change of its switch ports", work)
 
     def _settle(self, task: Task) -> None:
         if not _list_left([task.node], task.conf.deploy.fast_track):

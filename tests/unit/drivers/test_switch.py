@@ -1,5 +1,6 @@
 """The network interface switch: what it orders of switches. Functional tests have the processes that do it."""
 
+import contextlib
 import io
 import json
 import logging
@@ -241,6 +242,29 @@ class SweepTest(PlannedCase):
         self.assertEqual(["-port eth1 on switch leaf, VLAN 300", *expected], self.list_orders())
         self.sweep(task)
         self.assertEqual([], self.list_orders())
+
+    def test_one_node_of_a_switch_after_the_other_until_it_does_not_answer(self) -> None:
+        first = self.task()
+        tasks = [fakes.MemoryTask(first.conf, fakes.node(**vars(first.node)), first.hardware) for _ in range(3)]
+        for number, task in enumerate(tasks):
+            task.node.uuid, task.ports = f"node-{number}", first.ports
+            task.driver.network.add_cleaning_network(task)
+        by_uuid = {task.node.uuid: task for task in tasks}
+
+        def change(node: Any, _purpose: str, work: Any) -> None:
+            with contextlib.suppress(errors.IngotError):  # as a conductor does, which logs it
+                work(by_uuid[node.uuid])
+
+        fleet = mock.MagicMock(conf=first.conf)
+        fleet.nodes.side_effect = lambda *_more: [task.node for task in tasks]
+        fleet.change.side_effect = change
+        for error, count in ((errors.SwitchUnavailable, 1), (errors.SwitchError, 3)):
+            with mock.patch("ingot.drivers.switch.orders.carry_out", side_effect=error("no")) as tried:
+                first.driver.network.sweep_ports(fleet)
+            self.assertEqual(count, tried.call_count)
+        self.list_orders()
+        first.driver.network.sweep_ports(fleet)
+        self.assertEqual(3, len(self.list_orders()))
 
     def test_what_was_to_be_the_only_network_of_a_user_is_left(self) -> None:
         task = self.task(provision_state=states.ACTIVE)
