@@ -1,12 +1,15 @@
 """The network interface ``switch``: each purpose has a VLAN, between which ports of switches are moved."""
 
 import random
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from oslo_log import log
 
 from ingot.common import errors, networks, states
 from ingot.common.json_types import Json
+from ingot.common.waits import Wait
 from ingot.db import models
 from ingot.drivers.interfaces import base, places, results
 from ingot.drivers.interfaces.base import BaseInterface
@@ -14,9 +17,15 @@ from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.periodic import Fleet, periodic
 from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.switch import settings, vifs, vlans, wiring
+from ingot.drivers.switch import orders, settings, vifs, vlans, wiring
+from ingot.drivers.switch.orders import Connection
 
 LOG = log.getLogger(__name__)
+
+_TURN_UNTIL: Final = "turn_until"
+"""Key of ``task.memory``: until when others may be changing the switch."""
+
+_PAUSE_S = 2.0
 
 _PROVISIONING, _CLEANING, _RESCUING, _INSPECTION, _SERVICING = networks.PURPOSES
 _REQUIRED = (_CLEANING, _PROVISIONING)
@@ -52,8 +61,20 @@ class SwitchNetwork(NetworkInterface):
             raise errors.Invalid(f"Node {task.node.uuid} has ports that cannot be connected: {'; '.join(wrong)}.")
 
     def _enter(self, task: Task, purpose: str) -> Answer:
-        wiring.move(task, wiring.plan_purpose(task, purpose))
-        LOG.info("Node %s: on the VLAN for %s", task.node.uuid, purpose)
+        return self._connect(task, wiring.plan_purpose(task, purpose), f"the VLAN for {purpose}")
+
+    def _connect(self, task: Task, expected: Sequence[Connection], where: str) -> Answer:
+        """Have the machine on VLANs; while others change the switch no thread waits."""
+        until = task.memory.pop(_TURN_UNTIL, time.time() + task.conf.switch.turn_timeout)
+        try:
+            wiring.move(task, expected, patience=0)
+        except orders.SwitchBusy:
+            left = until - time.time()
+            if left <= 0:
+                raise
+            task.memory[_TURN_UNTIL] = until
+            return results.PollAfter(min(_PAUSE_S, left), waits_for=Wait.SWITCH, until=until)
+        LOG.info("Node %s: on %s", task.node.uuid, where)
         return results.DONE
 
     def _leave(self, task: Task, purpose: str) -> None:
@@ -99,9 +120,7 @@ class SwitchNetwork(NetworkInterface):
         self._leave(task, _INSPECTION)
 
     def configure_tenant_networks(self, task: Task) -> Answer:
-        wiring.move(task, vifs.plan(task, places.list_attached(task)))
-        LOG.info("Node %s: on the networks of its user", task.node.uuid)
-        return results.DONE
+        return self._connect(task, vifs.plan(task, places.list_attached(task)), "the networks of its user")
 
     def unconfigure_tenant_networks(self, task: Task) -> None:
         self._leave(task, networks.TENANT)

@@ -107,13 +107,15 @@ def _note(task: Task, connections: Iterable[Connection], settled: bool) -> None:
     left = {key: value for key, value in task.node.driver_internal_info.items() if key != _NOTED}
     if noted or not settled:
         left[_NOTED] = {"settled": settled, "connections": noted}
-    task.set(driver_internal_info=left)
-    task.save()
+    if left != task.node.driver_internal_info:
+        task.set(driver_internal_info=left)
+        task.save()
 
 
-def move(task: Task, expected: Sequence[Connection]) -> None:
+def move(task: Task, expected: Sequence[Connection], patience: float | None = None) -> None:
     """Have the machine on these VLANs and on no others; ports that are there already are set again.
 
+    :param patience: see :func:`orders.carry_out`; by default ``[switch] turn_timeout``.
     :raises IngotError: a switch does not answer, or refuses. What may have changed stays noted.
     """
     before = list_noted(task.node)
@@ -121,7 +123,7 @@ def move(task: Task, expected: Sequence[Connection]) -> None:
     if not todo:
         return
     _note(task, dict.fromkeys([*before, *expected]), settled=False)  # before there is a change
-    orders.carry_out(task, todo)
+    orders.carry_out(task, todo, task.conf.switch.turn_timeout if patience is None else patience)
     _note(task, expected, settled=True)
 
 

@@ -10,7 +10,7 @@ from unittest import mock
 
 import fixtures
 
-from ingot.common import errors, states
+from ingot.common import errors, states, waits
 from ingot.drivers.interfaces import results
 from ingot.drivers.loading import factory
 from ingot.drivers.switch import worker
@@ -191,6 +191,25 @@ class PlannedTest(PlannedCase):
         task.driver.network.configure_tenant_networks(task)
         expected = ["+port eth1 on switch leaf, VLAN 500", "+port eth2 on switch leaf, VLAN 500"]
         self.assertEqual(expected, self.list_orders())
+
+    def test_a_step_waits_for_its_turn_without_a_thread(self) -> None:
+        task = self.task()
+        busy = mock.Mock(side_effect=TimeoutError)
+        with mock.patch.object(task, "alone", busy):
+            answer = task.driver.network.add_cleaning_network(task)
+            assert isinstance(answer, results.PollAfter)
+            self.assertEqual(waits.Wait.SWITCH, answer.waits_for)
+            busy.assert_called_once_with("switch leaf", 0)
+            self.assertEqual([("eth1", 100, "cleaning")], self.noted(task))
+            saved = task.saved
+            self.assertIsInstance(task.driver.network.add_cleaning_network(task), results.PollAfter)
+            self.assertEqual(saved, task.saved)
+            task.memory["turn_until"] = 0
+            said = self.refused(task.driver.network.add_cleaning_network, task, error=errors.SwitchUnavailable)
+            self.assertIn("turn_timeout", said)
+        self.assertEqual([], self.list_orders())
+        self.assertEqual(results.DONE, task.driver.network.add_cleaning_network(task))
+        self.assertEqual((["+port eth1 on switch leaf, VLAN 100"], {}), (self.list_orders(), task.memory))
 
     def test_what_a_dead_conductor_may_have_changed_is_undone(self) -> None:
         task = self.task()
