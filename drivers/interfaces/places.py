@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from oslo_log import log
 
-from ingot.common import errors, networks
+from ingot.common import errors, networks, states
 from ingot.common.json_types import Json
 from ingot.db import models
 from ingot.drivers.interfaces.base import get_interface
@@ -24,6 +24,16 @@ NOTE = networks.name_note(networks.TENANT)
 FindLack = Callable[[models.Port], str | None]
 FindObjection = Callable[[PortLike], str | None]
 Rank = Callable[[PortLike], tuple[bool, ...]]
+
+
+_AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE))
+"""States in which a machine is on no network of the operator's, unless an agent is left running for fast track."""
+
+
+def list_at_rest(nodes: Iterable[models.Node], fast_track: bool) -> list[models.Node]:
+    """Return the nodes at rest; with fast track only those of users, as an agent may be left running on others."""
+    rest = {states.ACTIVE} if fast_track else _AT_REST
+    return [node for node in nodes if node.provision_state in rest]
 
 
 def list_places(task: Task) -> list[PortLike]:

@@ -5,7 +5,7 @@ With ``neutron`` each purpose has a network of its own, between which drivers of
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from oslo_log import log
@@ -13,7 +13,6 @@ from oslo_utils import strutils
 
 from ingot.common import context, errors, states
 from ingot.common.json_types import Json
-from ingot.db import models
 from ingot.drivers.interfaces import base, places, results
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.network import NetworkInterface
@@ -28,9 +27,6 @@ LOG = log.getLogger(__name__)
 
 _STRICT = "fail_on_binding_failure"
 """Key of driver_info: whether a port that Neutron has not bound is an error."""
-
-_AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE))
-"""States in which a machine is on no network of the operator's, unless an agent is left running for fast track."""
 
 
 class NeutronInterface(NetworkInterface):
@@ -160,18 +156,15 @@ class NeutronInterface(NetworkInterface):
             LOG.warning("Node %s is gone; ports in Neutron that are deleted, too: %s", uuid, by_node[uuid])
             for ident in by_node[uuid]:
                 _try_to_delete(neutron, ident)
-        for node in self._list_at_rest(fleet.nodes()):
+        for node in places.list_at_rest(fleet.nodes(), self.conf.deploy.fast_track):
             if node.uuid in by_node:
                 fleet.change(node, "deleting ports that are left in Neutron", self._leave_at_rest)
 
     def _list_descriptions(self) -> list[str]:
         return [one.describe(self.conf) for one in purposes.BY_NAME.values()]
 
-    def _list_at_rest(self, nodes: Iterable[models.Node]) -> list[models.Node]:
-        return [] if self.conf.deploy.fast_track else [node for node in nodes if node.provision_state in _AT_REST]
-
     def _leave_at_rest(self, task: Task) -> None:
-        if self._list_at_rest([task.node]):
+        if places.list_at_rest([task.node], self.conf.deploy.fast_track):
             self._leave_all(task)
 
 

@@ -32,9 +32,6 @@ _REQUIRED = (_CLEANING, _PROVISIONING)
 _UNKNOWN_YET = frozenset((states.ENROLL, states.VERIFYING))
 """States in which nothing may be known of a node's cables."""
 
-_AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE))
-"""States in which a machine is on no VLAN of the operator's, unless an agent is left running for fast track."""
-
 
 class SwitchNetwork(NetworkInterface):
     """The network interface ``switch``."""
@@ -180,12 +177,8 @@ class SwitchNetwork(NetworkInterface):
 
 
 def _list_left(nodes: Iterable[models.Node], fast_track: bool) -> list[models.Node]:
-    """Return the nodes at rest that are not on the VLANs that their state asks for, or may not be.
-
-    With fast track these are only nodes of users: on others an agent may be left running.
-    """
-    rest = {states.ACTIVE} if fast_track else _AT_REST
-    return [node for node in nodes if node.provision_state in rest and _is_left(node)]
+    """Return the nodes at rest that are not on the VLANs that their state asks for, or may not be."""
+    return [node for node in places.list_at_rest(nodes, fast_track) if _is_left(node)]
 
 
 def _is_left(node: models.Node) -> bool:

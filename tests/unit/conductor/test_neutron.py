@@ -265,6 +265,15 @@ class SweepTest(NeutronCase):
             lambda: "neutron_networks" not in nodes.get(self.db, self.known.uuid).driver_internal_info, "it is noted"
         )
 
+    def test_with_fast_track_only_a_node_with_a_user_is_left(self) -> None:
+        self.conf.set_override("fast_track", True, group="deploy")
+        self.change(driver_internal_info={"neutron_networks": ["cleaning"]})
+        kept = self.leave(self.known.uuid)
+        self.leave("gone")
+        conductor_case.eventually(lambda: [one["id"] for one in self.service.ports] == [kept], "a round of the sweep")
+        self.change(provision_state=states.ACTIVE)
+        conductor_case.eventually(lambda: not self.service.ports, "it is swept")
+
     def test_a_node_that_works_keeps_it(self) -> None:
         self.change(provision_state=states.CLEANFAIL)
         self.leave(self.known.uuid)
