@@ -208,7 +208,7 @@ TEXTS: Mapping[str, Text] = {
         ("Neutron or Keystone is away, or [neutron] has a wrong address or wrong credentials",),
     ),
     Wait.SWITCH: Text(
-        "A switch that did not answer in time: the step is tried again in some seconds",
+        "A switch that did not answer in time, or that others change: the step is tried again in some seconds",
         _ANSWER_ENDS,
         "See whether the conductor can log in to the switch, and how long that takes.",
         (

@@ -293,7 +293,7 @@ class Endpoint:
 
     @question
     def list_vifs(self, task: Task) -> list[Json]:
-        return _get_valid(task, NetworkInterface).list_vifs(task)
+        return _get_network(task).list_vifs(task)
 
     @action("attaching a VIF")
     def attach_vif(self, task: Task, vif: Json) -> None:
@@ -301,11 +301,11 @@ class Endpoint:
 
     @action("detaching a VIF")
     def detach_vif(self, task: Task, vif_id: str) -> None:
-        _get_valid(task, NetworkInterface).detach_vif(task, vif_id)
+        _get_network(task).detach_vif(task, vif_id)
 
     @action("changing a port")
     def change_port(self, task: Task, uuid: str, address: str | None, client_id: str | None) -> None:
-        _get_valid(task, NetworkInterface).change_port(task, uuid, address, client_id)
+        _get_network(task).change_port(task, uuid, address, client_id)
 
     # What only a vendor's machines can do
 
@@ -377,6 +377,11 @@ def _get_valid(task: Task, contract: type[AnyInterface]) -> AnyInterface:
     interface = cast(AnyInterface, checks.require_interface(task, contract.interface_type))
     interface.validate(task)
     return interface
+
+
+def _get_network(task: Task) -> NetworkInterface:
+    """Return the node's network interface, for what can be done where nothing could be connected: a VIF can leave."""
+    return cast(NetworkInterface, checks.require_interface(task, "network"))
 
 
 def _get_management(task: Task) -> ManagementInterface:

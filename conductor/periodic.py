@@ -133,9 +133,9 @@ class Fleet:
         self._owns = owns
         self._interface = interface
 
-    def nodes(self) -> list[models.Node]:
+    def nodes(self, *more: str) -> list[models.Node]:
         hardware, interface = self._services.hardware, self._interface
-        columns = (*_COLUMNS, interfaces.FIELD[interface.interface_type])
+        columns = (*_COLUMNS, interfaces.FIELD[interface.interface_type], *more)
         drivers = hardware.drivers_using(interface)
         candidates = node_lists.list_of_drivers(self._services.db, self._services.group, drivers, columns)
         mine = [node for node in candidates if hardware.has_interface(node, interface) and self._owns(node)]
@@ -226,7 +226,7 @@ class TimerPool:
                 with metrics.TIMER_SECONDS.labels(timer.name).time():
                     timer.work()
                 metrics.TIMER_ENDED.labels(timer.name).set_to_current_time()
-            except errors.ServiceUnavailable as exc:
+            except errors.IngotError as exc:  # what it asks is away or refuses; the message says it all
                 failures.inc()
                 LOG.warning("%s was put off: %s", timer.name, exc.message)
             except BaseException:  # the edge of a timer, and perhaps code of a plug-in's

@@ -194,12 +194,13 @@ class Database:
                 raise
 
     @contextlib.contextmanager
-    def own_connection(self) -> Iterator[sa.Connection]:
-        """Open a connection that is not reused, for migrations: the session may be changed, and nothing is limited.
+    def own_connection(self, limited: bool = False) -> Iterator[sa.Connection]:
+        """Open a connection that is not reused: the session may be changed.
 
+        :param limited: whether statements have to be answered as soon as others; those of migrations need not be.
         :raises ServiceUnavailable: the database is away.
         """
-        engine = self._make(limited=False)
+        engine = self._make(limited=limited)
         try:
             with self._translate_errors(), engine.connect() as connection:
                 yield connection

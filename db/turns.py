@@ -1,6 +1,7 @@
 """Turns: what only one of all conductors may do at a time, and belongs to no node. The database's own locks keep them.
 
-They end with the connection: a process that dies leaves none behind.
+They end with the connection: a process that dies leaves none behind. One thread of a process at a time asks for a turn;
+the others wait for it, without a connection.
 """
 
 import contextlib
@@ -8,7 +9,9 @@ import fcntl
 import hashlib
 import pathlib
 import tempfile
+import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 
 import sqlalchemy as sa
@@ -25,6 +28,11 @@ _TRIES: Mapping[str, str] = {
 }
 
 
+_guard = threading.Lock()
+_here: "weakref.WeakKeyDictionary[Database, dict[str, threading.Lock]]" = weakref.WeakKeyDictionary()
+"""What the threads of this process take before, by database and name: as many as there are switches."""
+
+
 @contextlib.contextmanager
 def take(db: Database, name: str, patience: float) -> Iterator[None]:
     """Wait until it is this one's turn, and keep it.
@@ -34,14 +42,28 @@ def take(db: Database, name: str, patience: float) -> Iterator[None]:
     :raises TimeoutError: others had it all the time.
     :raises ServiceUnavailable: the database is away.
     """
+    until = time.monotonic() + patience
+    with _guard:
+        own = _here.setdefault(db, {}).setdefault(name, threading.Lock())
+    if not own.acquire(timeout=patience):
+        raise TimeoutError
+    try:
+        with _take(db, name, until):
+            yield
+    finally:
+        own.release()
+
+
+@contextlib.contextmanager
+def _take(db: Database, name: str, until: float) -> Iterator[None]:
     digest = hashlib.sha256(name.encode()).digest()
     if db.url.get_backend_name() == "sqlite":
         with _find_file(db, digest.hex()[:16]).open("w") as file:
-            _wait(lambda: _try_file(file.fileno()), patience)
+            _wait(lambda: _try_file(file.fileno()), until)
             yield
         return
     values = {"name": name, "number": int.from_bytes(digest[:8], signed=True)}
-    with db.own_connection() as connection:
+    with db.own_connection(limited=True) as connection:
         statement = sa.text(_TRIES[connection.dialect.name])
         needed = {key: value for key, value in values.items() if f":{key}" in statement.text}
 
@@ -50,12 +72,11 @@ def take(db: Database, name: str, patience: float) -> Iterator[None]:
             connection.commit()  # the lock is the session's, and no transaction is to stay open
             return found == 1
 
-        _wait(attempt, patience)
+        _wait(attempt, until)
         yield
 
 
-def _wait(attempt: Callable[[], bool], patience: float) -> None:
-    until = time.monotonic() + patience
+def _wait(attempt: Callable[[], bool], until: float) -> None:
     while not attempt():
         if time.monotonic() > until:
             raise TimeoutError

@@ -45,7 +45,7 @@ class NetworkService(fixtures.Fixture):
     :ivar rows: objects by kind, as in paths, and id.
     :ivar asked: method, path and sent object of each request.
     :ivar refusals: statuses with which the next requests of a method are answered, by method; 0 ends the connection
-        when the request has been done.
+        when the request has been done, and 200 is the page of a proxy that does not pass it on.
     :ivar faults: the same by the number of a request, as they are counted in :attr:`asked`.
     :ivar binds: whether a mechanism driver binds ports, and
     :ivar connects: whether it makes those that it has bound ACTIVE at once.
@@ -115,6 +115,8 @@ class _Handler(http_handler.Handler):
         service.asked.append((self.command, parts.path, sent))
         refusal = (service.refusals.get(self.command) or [None]).pop(0)
         refusal = service.faults.get(len(service.asked) - 1, refusal)
+        if refusal == 200:
+            return self.answer(200, b"<html>Back soon</html>", **{"Content-Type": "text/html"})
         if refusal:
             return self.answer(refusal, {"NeutronError": {"type": "T", "message": "the fake says no", "detail": ""}})
         status, body = self._do(parts.path.removeprefix("/v2.0/").split("/"), parse_qs(parts.query), sent)

@@ -211,7 +211,9 @@ def _refuse_port_update(call: Call, port: PortOfNode, changes: Json) -> None:
     group = changes.get("portgroup_uuid", port.portgroup_uuid)
     if node.network_interface in networks.ASK_NEUTRON and group and not _JOINS.isdisjoint(changes):
         after = PortOfNode(**{**vars(port), **changes})
-        _refuse_standalone(listing.get(call.db, rows.PORTGROUPS.source, group), [after])
+        portgroup = listing.find(call.db, rows.PORTGROUPS.source, listing.Condition("uuid", "equals", group))
+        if portgroup is not None:  # one that is not there is refused later, as a value
+            _refuse_standalone(portgroup, [after])
 
 
 def _refuse_standalone(portgroup: PortgroupOfNode, members: Iterable[models.Port]) -> None:

@@ -63,8 +63,10 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
         return results.run_phases(task, *booting.SHUT_DOWN, *give_back)
 
     def adopt(self, task: Task) -> results.Result:
+        """Take over a running machine: it is connected to its VIFs; without any it stays on its networks."""
         network = get_interface(task, NetworkInterface)
-        return results.run_phases(task, network.configure_tenant_networks, booting.prepare_instance)
+        connect = (network.configure_tenant_networks,) if network.list_vifs(task) else ()
+        return results.run_phases(task, *connect, booting.prepare_instance)
 
     def tear_down(self, task: Task) -> results.Result:
         def leave_networks(task: Task) -> results.Answer:

@@ -21,10 +21,12 @@ class Fleet(Protocol):
     conf: cfg.ConfigOpts
     context: context.RequestContext
 
-    def nodes(self) -> list[models.Node]:
-        """Return the nodes now, without those that a maintenance hold tells to leave alone.
+    def nodes(self, *more: str) -> list[models.Node]:
+        """Return the nodes now, without those that a maintenance hold tells to leave alone: in one statement.
 
         Of each: uuid, name, driver, conductor_group, power_state, provision_state, maintenance and reservation.
+
+        :param more: names of other columns that are needed. A task for each node would be a statement for each.
         """
 
     def list_unknown(self, uuids: Collection[str]) -> set[str]:

@@ -6,9 +6,9 @@ What must not change of a user's port, because the user or Nova has set it, is n
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
+from ingot.drivers.interfaces import places
+from ingot.drivers.interfaces.places import PortLike
 from ingot.drivers.interfaces.task import Task
-
-PortLike = models.Port | models.Portgroup
 
 BAREMETAL, SMART_NIC = "baremetal", "smart-nic"
 """Types of virtual network cards (``binding:vnic_type``)."""
@@ -23,21 +23,11 @@ CLIENT_ID = "client-id"
 _SMART_NIC_LINK = frozenset(("port_id", "hostname"))
 
 
-def list_all(task: Task) -> list[PortLike]:
-    """Return the ports and portgroups of the node."""
-    return [*task.ports, *task.portgroups]
-
-
-def list_members(task: Task, group: models.Portgroup) -> list[models.Port]:
-    """Return the ports of a portgroup."""
-    return [port for port in task.ports if port.portgroup_id == group.id]
-
-
 def find_physical_network(task: Task, one: PortLike) -> str | None:
     """Return the physical network of a port; of a portgroup, that of its ports."""
     if isinstance(one, models.Port):
         return one.physical_network
-    return next((port.physical_network for port in list_members(task, one)), one.physical_network)
+    return next((port.physical_network for port in places.list_members(task, one)), one.physical_network)
 
 
 def find_lack(port: models.Port, needs_link: bool) -> str | None:
@@ -62,7 +52,7 @@ def describe(task: Task, one: PortLike) -> Json:
     """
     profile: Json
     if isinstance(one, models.Portgroup):
-        links = [port.local_link_connection for port in list_members(task, one)]
+        links = [port.local_link_connection for port in places.list_members(task, one)]
         profile = {"local_link_information": links, "local_group_information": _describe_group(one)}
     else:
         profile = {"local_link_information": [one.local_link_connection]}

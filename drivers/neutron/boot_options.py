@@ -6,8 +6,8 @@ from ingot.common import errors
 from ingot.common.networks import VIF_NOTES
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.places import list_places
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.neutron.bindings import list_all
 from ingot.drivers.neutron.network import NeutronInterface
 
 _SERVER = ("66", "150", "server-ip-address")
@@ -58,6 +58,6 @@ def _update(task: Task, values: Mapping[str, str | None]) -> None:
 
 
 def _list_ports(task: Task) -> Iterator[str]:
-    for one in list_all(task):
+    for one in list_places(task):
         found = (one.internal_info[note] for note in VIF_NOTES if note in one.internal_info)
         yield from list(found)[:1]

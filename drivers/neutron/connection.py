@@ -24,6 +24,8 @@ else:
 
 GROUP = "neutron"
 
+_GONE = (204, 404)
+
 OWNER = "baremetal:none"
 """``device_owner`` of ports that a conductor has created."""
 
@@ -171,7 +173,10 @@ class Neutron:
     def delete_port(self, ident: str) -> None:
         """Delete a port, if it is there."""
         with self._ask(f"Port {ident}"):
-            self._proxy.delete_port(ident, ignore_missing=True)
+            answer = self._proxy.delete(f"/ports/{ident}")  # delete_port takes a proxy's page for a yes
+            if answer.status_code not in _GONE:
+                openstack_errors.raise_from_response(answer)
+                raise ValueError(f"HTTP {answer.status_code} for the deletion of a port")
 
     def _ask(self, what: str) -> contextlib.AbstractContextManager[None]:
         """

@@ -5,7 +5,7 @@ With ``neutron`` each purpose has a network of its own, between which drivers of
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from oslo_log import log
@@ -13,8 +13,7 @@ from oslo_utils import strutils
 
 from ingot.common import context, errors, states
 from ingot.common.json_types import Json
-from ingot.db import models
-from ingot.drivers.interfaces import base, results
+from ingot.drivers.interfaces import base, places, results
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.periodic import Fleet, periodic
@@ -28,10 +27,6 @@ LOG = log.getLogger(__name__)
 
 _STRICT = "fail_on_binding_failure"
 """Key of driver_info: whether a port that Neutron has not bound is an error."""
-
-_WITH_USER = frozenset((states.ACTIVE,))
-_AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ACTIVE))
-"""States in which a machine is on no network of the operator's, unless an agent is left running for fast track."""
 
 
 class NeutronInterface(NetworkInterface):
@@ -112,7 +107,7 @@ class NeutronInterface(NetworkInterface):
         if not active_ports.is_waiting(task):
             self._leave_all(task)
             vifs.bind_all(task, neutron, self._is_strict(task))
-        return active_ports.wait(task, neutron, vifs.list_attached(task))
+        return active_ports.wait(task, neutron, places.list_attached(task))
 
     def unconfigure_tenant_networks(self, task: Task) -> None:
         vifs.release_all(task, self.open(task.context))
@@ -124,25 +119,27 @@ class NeutronInterface(NetworkInterface):
         return smart_nics.wait(task, self.open(task.context))
 
     def get_instance_network_data(self, task: Task) -> Json:
-        return network_data.build(task, self.open(task.context), vifs.list_attached(task))
+        return network_data.build(task, self.open(task.context), places.list_attached(task))
 
     def get_agent_network_data(self, task: Task) -> Json:
-        connected = purpose_ports.list_connected(task) or vifs.list_attached(task)
+        connected = purpose_ports.list_connected(task) or places.list_attached(task)
         found = network_data.build(task, self.open(task.context), connected)
         return found if found.get("networks") else {}
 
     def list_vifs(self, task: Task) -> list[Json]:
-        return [{"id": ident} for ident in vifs.list_attached(task)]
+        return [{"id": ident} for ident in places.list_attached(task)]
 
     def attach_vif(self, task: Task, vif: Json) -> None:
-        binds = task.node.provision_state in _WITH_USER
-        vifs.attach(task, self.open(task.context), vif, self.needs_link, binds)
+        vifs.attach(
+            task, self.open(task.context), vif, self.needs_link, binds=task.node.provision_state == states.ACTIVE
+        )
 
     def detach_vif(self, task: Task, vif_id: str) -> None:
         vifs.detach(task, self.open(task.context), vif_id)
 
     def change_port(self, task: Task, uuid: str, address: str | None, client_id: str | None) -> None:
-        vifs.change(task, self.open(task.context), uuid, address, client_id)
+        is_bound = task.node.provision_state == states.ACTIVE
+        vifs.change(task, self.open(task.context), uuid, address, client_id, is_bound)
 
     # Ports that are left behind
 
@@ -158,20 +155,25 @@ class NeutronInterface(NetworkInterface):
         for uuid in fleet.list_unknown(by_node):
             LOG.warning("Node %s is gone; ports in Neutron that are deleted, too: %s", uuid, by_node[uuid])
             for ident in by_node[uuid]:
-                neutron.delete_port(ident)
-        for node in self._list_at_rest(fleet.nodes()):
+                _try_to_delete(neutron, ident)
+        for node in places.list_at_rest(fleet.nodes(), self.conf.deploy.fast_track):
             if node.uuid in by_node:
                 fleet.change(node, "deleting ports that are left in Neutron", self._leave_at_rest)
 
     def _list_descriptions(self) -> list[str]:
         return [one.describe(self.conf) for one in purposes.BY_NAME.values()]
 
-    def _list_at_rest(self, nodes: Iterable[models.Node]) -> list[models.Node]:
-        return [] if self.conf.deploy.fast_track else [node for node in nodes if node.provision_state in _AT_REST]
-
     def _leave_at_rest(self, task: Task) -> None:
-        if self._list_at_rest([task.node]):
+        if places.list_at_rest([task.node], self.conf.deploy.fast_track):
             self._leave_all(task)
+
+
+def _try_to_delete(neutron: Neutron, ident: str) -> None:
+    """Delete a port; one that Neutron keeps does not stop the others."""
+    try:
+        neutron.delete_port(ident)
+    except errors.NetworkError as exc:
+        LOG.warning("A port of a node that is gone stays: %s", exc.message)
 
 
 class FlatNetwork(NeutronInterface):

@@ -7,9 +7,8 @@ from typing import NamedTuple
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
+from ingot.drivers.interfaces.places import PortLike, list_members
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.neutron import bindings
-from ingot.drivers.neutron.bindings import PortLike
 from ingot.drivers.neutron.connection import Neutron
 
 
@@ -55,7 +54,7 @@ def _describe(task: Task, neutron: Neutron, ident: str, one: PortLike, first: in
     if isinstance(one, models.Portgroup):
         members = [
             {"id": f"iface{first + number}", "type": "phy", "ethernet_mac_address": member.address, "mtu": mtu}
-            for number, member in enumerate(bindings.list_members(task, one), start=1)
+            for number, member in enumerate(list_members(task, one), start=1)
         ]
         link |= {"type": "bond", "bond_links": [member["id"] for member in members], **_describe_bond(one)}
         links += members

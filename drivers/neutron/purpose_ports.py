@@ -15,9 +15,7 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.common.waits import Wait
 from ingot.db import models
-from ingot.drivers.interfaces import results
-from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces import places, results
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.neutron import active_ports, bindings
 from ingot.drivers.neutron.connection import OWNER, Neutron
@@ -123,18 +121,8 @@ def _choose_ports(task: Task, needs_link: bool) -> list[models.Port]:
 
     :raises Invalid: there are none.
     """
-    has_all = task.conf.neutron.add_all_ports or not get_interface(task, BootInterface).boots_from_network
-    lacks = {port.uuid: bindings.find_lack(port, needs_link) for port in task.ports if has_all or port.pxe_enabled}
-    chosen = [port for port in task.ports if port.uuid in lacks and lacks[port.uuid] is None]
-    for uuid, lack in lacks.items():
-        if lack:
-            LOG.warning("Node %s: port %s is not connected: %s", task.node.uuid, uuid, lack)
-    if not chosen:
-        why = "; ".join(f"port {uuid}: {lack}" for uuid, lack in lacks.items())
-        raise errors.Invalid(
-            f"Node {task.node.uuid} has no port that could be connected: {why or 'it needs one with pxe_enabled'}."
-        )
-    return chosen
+    asked = task.ports if task.conf.neutron.add_all_ports else places.list_booting(task)
+    return places.choose_ports(task, asked, lambda port: bindings.find_lack(port, needs_link), "connected")
 
 
 def _describe(task: Task, purpose: Purpose, port: models.Port, network: str) -> Json:
@@ -159,14 +147,14 @@ def _create_ports(
     task: Task, neutron: Neutron, purpose: Purpose, expected: dict[str, Json], is_strict: bool
 ) -> dict[str, str]:
     """Return the ports of Neutron by those of the machine: found, or created."""
-    there = {port["mac_address"]: port for port in _list_ports(task, neutron, purpose)}
-    kept = {port["mac_address"] for port in there.values() if _fits(port, expected.values())}
-    for address in there.keys() - kept:
-        neutron.delete_port(there[address]["id"])
+    there = list(_list_ports(task, neutron, purpose))
+    kept = {port["mac_address"]: port for port in there if _fits(port, expected.values())}
+    for port in there:
+        if port not in kept.values():
+            neutron.delete_port(port["id"])
     created: dict[str, str] = {}
     for uuid, attributes in expected.items():
-        address = attributes["mac_address"]
-        port = there[address] if address in kept else _create_port(task, neutron, attributes)
+        port = kept.get(attributes["mac_address"]) or _create_port(task, neutron, attributes)
         check_bound(port, attributes, is_strict)
         created[uuid] = port["id"]
     return created

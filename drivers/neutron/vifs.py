@@ -1,34 +1,21 @@
 """VIFs: a user's ports of Neutron, attached to ports and portgroups of a machine, and bound while it is theirs."""
 
-from collections.abc import Iterator
-
 from oslo_log import log
 
-from ingot.common import errors, networks
+from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
+from ingot.drivers.interfaces import places
+from ingot.drivers.interfaces.places import PortLike
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.neutron import bindings, purpose_ports
-from ingot.drivers.neutron.bindings import PortLike
 from ingot.drivers.neutron.connection import Neutron
 
 LOG = log.getLogger(__name__)
 
-_NOTE = networks.name_note(networks.TENANT)
-
 _SUBPORT = "trunk:subport"
 _READ_ALL = frozenset(("admin", "service"))
 """Roles with which Neutron itself shows ports of other projects."""
-
-
-def list_attached(task: Task) -> dict[str, PortLike]:
-    """Return what VIFs are attached to, by their uuids."""
-    attached = ((one.internal_info.get(_NOTE), one) for one in bindings.list_all(task))
-    return {vif: one for vif, one in attached if vif}
-
-
-def _note(task: Task, attached: dict[str, PortLike]) -> None:
-    task.keep_port_notes(_NOTE, {one.uuid: vif for vif, one in attached.items()})
 
 
 # Attaching
@@ -37,24 +24,37 @@ def _note(task: Task, attached: dict[str, PortLike]) -> None:
 def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: bool) -> None:
     """Attach a VIF to a port or portgroup that is free for it, as :meth:`NetworkInterface.attach_vif` says.
 
-    It is noted last: a request that was cut off can be sent again.
+    It is noted first: nothing would release what is bound without a note. What fails is taken back.
 
     :param needs_link: see :func:`bindings.find_lack`.
     :param binds: whether its user has the machine now.
     """
-    ident, attached = vif["id"], list_attached(task)
-    if ident in attached:
-        where = f"{_get_noun(attached[ident])} {attached[ident].uuid}"
-        raise errors.Conflict(reason=f"VIF {ident} is attached already, to {where} of node {task.node.uuid}.")
+    ident = vif["id"]
+    places.refuse_attached(task, ident)
     port = _read_vif(task, neutron, ident)
     chosen = _choose(task, vif, neutron.find_physical_networks(port), needs_link)
     attributes = bindings.describe(task, chosen)
     if not binds:  # the host alone lets Neutron choose addresses, where it has put that off
         attributes[bindings.PROFILE] = {}
-    _unbind(neutron, port, None)  # Neutron changes no MAC address of a port that is bound
-    _bind(task, neutron, ident, attributes, is_strict=False)
-    _note(task, {**attached, ident: chosen})
-    LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, _get_noun(chosen), chosen.uuid)
+    places.note(task, {**places.list_attached(task), ident: chosen})
+    try:
+        _unbind(neutron, port, None)  # Neutron changes no MAC address of a port that is bound
+        if _bind(task, neutron, ident, attributes, is_strict=False) is None:
+            raise _unknown_error(ident)
+    except errors.IngotError:
+        _take_back(task, neutron, ident, chosen)
+        raise
+    LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, places.get_noun(chosen), chosen.uuid)
+
+
+def _take_back(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
+    """Release a VIF that was not attached; it stays noted, and can be detached, where Neutron does not do that."""
+    try:
+        _release(task, neutron, ident, one)
+    except errors.IngotError as also:
+        LOG.warning("Node %s: VIF %s may be bound, so it stays attached: %s", task.node.uuid, ident, also.message)
+    else:
+        places.note(task, places.split(task, ident)[1])
 
 
 def _read_vif(task: Task, neutron: Neutron, ident: str) -> Json:
@@ -67,28 +67,28 @@ def _read_vif(task: Task, neutron: Neutron, ident: str) -> Json:
     port, project = neutron.find_port(ident), task.context.project_id
     may_see = project is None or bool(_READ_ALL & set(task.context.roles))
     if port is None or not (may_see or port["project_id"] == project):
-        allowed = "Neutron has no port with this uuid that you may use."
-        raise errors.Invalid(field="VIF", value=ident, allowed=allowed)
+        raise _unknown_error(ident)
     if port["device_owner"] == _SUBPORT:
         allowed = "It is a subport of a trunk: attach the trunk's parent port, and Neutron connects its subports."
         raise errors.Invalid(field="VIF", value=ident, allowed=allowed)
     return port
 
 
+def _unknown_error(ident: str) -> errors.Invalid:
+    return errors.Invalid(field="VIF", value=ident, allowed="Neutron has no port with this uuid that you may use.")
+
+
 def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool) -> PortLike:
     """Return what a VIF is attached to: on its physical network, portgroups, and ports that boot, come first.
 
-    :raises Invalid: nothing is free for it; the message says of each port why.
+    :raises Invalid: see :func:`places.choose`.
     """
-    lacks = dict(_list_lacks(task, vif, physical_networks, needs_link))
-    places = bindings.list_all(task)
-    free = [one for one in places if lacks[one.uuid] is None]
-    if not free:
-        why = "; ".join(f"{_get_noun(one)} {one.uuid} {lacks[one.uuid]}" for one in places)
-        raise errors.Invalid(
-            f"VIF {vif['id']} cannot be attached to node {task.node.uuid}: no port or portgroup is free for it. "
-            f"{why or 'The node has none'}."
-        )
+
+    def find_objection(one: PortLike) -> str | None:
+        own = bindings.find_physical_network(task, one)
+        if own is not None and physical_networks and own not in physical_networks:
+            return f"it is on physical network {own}, and the VIF's is {', '.join(sorted(physical_networks))}"
+        return None
 
     def rank(one: PortLike) -> tuple[bool, bool, bool]:
         is_there = bindings.find_physical_network(task, one) in physical_networks
@@ -96,44 +96,10 @@ def _choose(task: Task, vif: Json, physical_networks: set[str], needs_link: bool
             return is_there, True, True
         return is_there, False, one.pxe_enabled
 
-    return max(free, key=rank)
+    def find_lack(port: models.Port) -> str | None:
+        return bindings.find_lack(port, needs_link)
 
-
-def _list_lacks(
-    task: Task, vif: Json, physical_networks: set[str], needs_link: bool
-) -> Iterator[tuple[str, str | None]]:
-    """Yield uuids of ports and portgroups with the reason why a VIF cannot be attached there; None: it can."""
-    shared = {port.portgroup_id for port in task.ports if _NOTE in port.internal_info}
-    for port in task.ports:
-        lack = _find_lack(task, port, physical_networks) or bindings.find_lack(port, needs_link)
-        if vif.get("portgroup_uuid") or vif.get("port_uuid", port.uuid) != port.uuid:
-            lack = "was not asked for"
-        elif port.portgroup_id is not None and port.portgroup_id not in shared:
-            lack = lack or "is in a portgroup"
-        yield port.uuid, lack
-    for group in task.portgroups:
-        lack = _find_lack(task, group, physical_networks)
-        members = bindings.list_members(task, group)
-        if vif.get("port_uuid") or vif.get("portgroup_uuid", group.uuid) != group.uuid:
-            lack = "was not asked for"
-        elif group.id in shared:
-            lack = "has a port to which a VIF is attached"
-        elif not any(bindings.find_lack(port, needs_link) is None for port in members):
-            lack = lack or "has no port that could be connected"
-        yield group.uuid, lack
-
-
-def _find_lack(task: Task, one: PortLike, physical_networks: set[str]) -> str | None:
-    if _NOTE in one.internal_info:
-        return f"has VIF {one.internal_info[_NOTE]}"
-    own = bindings.find_physical_network(task, one)
-    if own is not None and physical_networks and own not in physical_networks:
-        return f"is on physical network {own}, and the VIF's is {', '.join(sorted(physical_networks))}"
-    return None
-
-
-def _get_noun(one: PortLike) -> str:
-    return type(one).__name__.lower()
+    return places.choose(task, vif, find_lack, find_objection, rank)
 
 
 # Detaching
@@ -144,13 +110,9 @@ def detach(task: Task, neutron: Neutron, ident: str) -> None:
 
     :raises Invalid: it is not attached.
     """
-    attached = list_attached(task)
-    if ident not in attached:
-        known = f"Attached are: {', '.join(attached) or 'none'}."
-        raise errors.Invalid(f"VIF {ident} is not attached to node {task.node.uuid}. {known}")
-    one = attached.pop(ident)
+    one, others = places.split(task, ident)
     _release(task, neutron, ident, one)
-    _note(task, attached)
+    places.note(task, others)
     LOG.info("Node %s: VIF %s is detached", task.node.uuid, ident)
 
 
@@ -163,7 +125,7 @@ def bind_all(task: Task, neutron: Neutron, is_strict: bool) -> None:
     :param is_strict: whether a port that Neutron has not bound is an error.
     :raises Invalid: no VIF is attached.
     """
-    attached = list_attached(task)
+    attached = places.list_attached(task)
     if not attached:
         raise errors.Invalid(
             f"Node {task.node.uuid} has no VIF, so its instance would have no network. Attach one, a port of Neutron: "
@@ -178,31 +140,51 @@ def bind_all(task: Task, neutron: Neutron, is_strict: bool) -> None:
 
 def release_all(task: Task, neutron: Neutron) -> None:
     """Disconnect the machine from its user's networks; the VIFs stay attached."""
-    for ident, one in list_attached(task).items():
+    for ident, one in places.list_attached(task).items():
         _release(task, neutron, ident, one)
 
 
 # Changes of the machine's ports
 
 
-def change(task: Task, neutron: Neutron, uuid: str, address: str | None, client_id: str | None) -> None:
+def change(task: Task, neutron: Neutron, uuid: str, address: str | None, client_id: str | None, is_bound: bool) -> None:
     """Carry what is about to change of a port or portgroup to the VIF that is attached to it.
 
     :param address: its new address; None: it stays.
     :param client_id: of DHCP; None: it stays, and empty: there is none.
+    :param is_bound: whether its user has the machine now, so that the VIF is to be bound.
     """
-    ident = next((vif for vif, one in list_attached(task).items() if one.uuid == uuid), None)
+    attached = places.list_attached(task)
+    ident, one = next((found for found in attached.items() if found[1].uuid == uuid), (None, None))
     port = neutron.find_port(ident) if ident else None
-    if port is None:
+    if port is None or one is None or _is_elsewhere(task, port, one):
         return
     attributes: Json = {} if address is None else {"mac_address": address}
     if client_id is not None:
         attributes["extra_dhcp_opts"] = [{"opt_name": bindings.CLIENT_ID, "opt_value": client_id or None}]
-    if address is not None and port[bindings.HOST]:  # Neutron changes no MAC address of a port that is bound
-        attributes |= {name: port[name] for name in (bindings.HOST, bindings.PROFILE)}
-        neutron.update_port(port["id"], bindings.UNBOUND)
-    neutron.update_port(port["id"], attributes)
+    if address is not None and (port[bindings.HOST] or is_bound):
+        _change_bound(task, neutron, port, attributes, port if port[bindings.HOST] else bindings.describe(task, one))
+    else:
+        neutron.update_port(port["id"], attributes)
     LOG.info("Node %s: VIF %s is changed with port %s", task.node.uuid, ident, uuid)
+
+
+def _change_bound(task: Task, neutron: Neutron, port: Json, attributes: Json, binding: Json) -> None:
+    """Change a port whose MAC address Neutron does not change while it is bound; it is bound afterwards in any case.
+
+    :param binding: has what binds it. The port itself has it no more if a conductor died here.
+    """
+    bound = {name: binding[name] for name in (bindings.HOST, bindings.PROFILE)}
+    if port[bindings.HOST]:
+        neutron.update_port(port["id"], bindings.UNBOUND)
+    try:
+        neutron.update_port(port["id"], attributes | bound)
+    except errors.IngotError:
+        try:
+            neutron.update_port(port["id"], bound)
+        except errors.IngotError as also:
+            LOG.warning("Node %s: VIF %s may be without its network: %s", task.node.uuid, port["id"], also.message)
+        raise
 
 
 def _bind(task: Task, neutron: Neutron, ident: str, attributes: Json, is_strict: bool) -> Json | None:
@@ -218,8 +200,20 @@ def _release(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:
     if port is None:
         LOG.info("Node %s: VIF %s is gone in Neutron", task.node.uuid, ident)
         return
+    if _is_elsewhere(task, port, one):
+        LOG.warning(
+            "Node %s: VIF %s is left to host %s, to which it is bound", task.node.uuid, ident, port[bindings.HOST]
+        )
+        return
     purpose_ports.require_agent(neutron, bindings.describe(task, one))
     _unbind(neutron, port, one.address)
+
+
+def _is_elsewhere(task: Task, port: Json, one: PortLike) -> bool:
+    """Return whether a VIF is bound to another machine: its user has attached it there, too."""
+    described = bindings.describe(task, one)
+    is_smart = described[bindings.TYPE] == bindings.SMART_NIC  # whose host its operator may have renamed
+    return bool(port[bindings.HOST]) and not is_smart and port[bindings.HOST] != described[bindings.HOST]
 
 
 def _unbind(neutron: Neutron, port: Json, address: str | None) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
+from oslo_log import log
 from prometheus_client import Counter
 
 from ingot.common import errors, fetching, later
@@ -28,7 +29,11 @@ else:
     openstack_connection = later.Module("openstack.connection")
     openstack_errors = later.Module("openstack.exceptions")
 
+LOG = log.getLogger(__name__)
+
 _NOT_AUTHENTICATED, _FAILS = 401, 500
+_LONGEST = 1000
+"""Characters of a service's words that are passed on: a proxy's may be a page."""
 
 _NO_KEYSTONE = {"X-Auth-Token": "ingot"}
 """Headers for a service without Keystone: any token will do, but Cinder answers nothing without one."""
@@ -100,7 +105,7 @@ class Service:
                 yield
             outcome = _SUCCESS
         except openstack_errors.HttpException as exc:
-            words = str(exc.details or exc)
+            words = str(exc.details or exc)[:_LONGEST]
             code = exc.status_code or _FAILS
             if code >= _FAILS:
                 raise self.unavailable(what=what, reason=f"HTTP {code}: {words}") from exc
@@ -113,10 +118,19 @@ class Service:
             raise self.unavailable(what=what, reason=str(exc).rstrip(".")) from exc
         except (exceptions.ClientException, openstack_errors.SDKException) as exc:
             raise self.refused(what=what, reason=f"check the options of [{self.group}]: {exc}") from exc
+        except (ValueError, LookupError, TypeError, AttributeError) as exc:
+            LOG.warning("%s: an answer cannot be read", what, exc_info=exc)
+            raise self.unavailable(what=what, reason=f"what answers is no {self.name}") from exc
         finally:
             self.requests.labels(outcome).inc()
 
 
 def show(found: Iterable[Any]) -> list[Json]:
-    """Return objects of openstacksdk as the service has them."""
-    return [one.to_dict(computed=False, original_names=True) for one in found]
+    """Return objects of openstacksdk as the service has them.
+
+    :raises ValueError: what was answered is none of its objects.
+    """
+    shown: list[Json] = [one.to_dict(computed=False, original_names=True) for one in found]
+    if not all(one["id"] for one in shown):
+        raise ValueError("an object without an id")
+    return shown

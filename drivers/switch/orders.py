@@ -46,10 +46,16 @@ class Order(NamedTuple):
     plugs: bool
 
 
-def carry_out(task: Task, orders: Sequence[Order]) -> None:
+class SwitchBusy(errors.SwitchUnavailable):
+    """Others have been changing the switch all the time; nothing was changed."""
+
+
+def carry_out(task: Task, orders: Sequence[Order], patience: float) -> None:
     """Do what is ordered, switch by switch, in this order.
 
-    :raises SwitchUnavailable: a switch does not answer in time, or others change it all the time.
+    :param patience: seconds for which others are waited for that change a switch.
+    :raises SwitchBusy: they do it all the time.
+    :raises SwitchUnavailable: a switch does not answer in time.
     :raises SwitchError: it refuses, or is not known.
     """
     switches = settings.read(task.conf)
@@ -59,20 +65,19 @@ def carry_out(task: Task, orders: Sequence[Order]) -> None:
         if switch is None:
             reason = f"no section [genericswitch:{name}] describes it; there are: {settings.describe(switches)}"
             raise errors.SwitchError(what=f"The change of {ours[0].connection}", reason=reason)
-        with _wait_for_turn(task, ours[0].connection):
+        with _wait_for_turn(task, ours[0].connection, patience):
             task.confirm_lock()
             _change(task, switch, ours)
 
 
 @contextlib.contextmanager
-def _wait_for_turn(task: Task, connection: Connection) -> Iterator[None]:
-    patience = task.conf.switch.turn_timeout
+def _wait_for_turn(task: Task, connection: Connection, patience: float) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(task.alone(f"switch {connection.switch}", patience))
         except TimeoutError as exc:
-            reason = f"others have been changing the switch for {patience} s ([switch] turn_timeout)"
-            raise errors.SwitchUnavailable(what=f"The change of {connection}", reason=reason) from exc
+            reason = f"others change it all the time ([switch] turn_timeout: {task.conf.switch.turn_timeout} s)"
+            raise SwitchBusy(what=f"The change of {connection}", reason=reason) from exc
         yield
 
 

@@ -83,13 +83,19 @@ def _list_ranges(conf: cfg.ConfigOpts) -> list[tuple[int, int]]:
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """Refuse networks of users that no switch could have.
+    """Refuse networks of users that no switch could have, or on which agents run.
 
     :raises ConfigurationError: the first of them.
     """
     try:
-        _list_ranges(conf)
-        for name in conf.switch.tenant_networks:
-            read_vif(conf, name)
+        named = [(vlan, vlan) for vlan in (read_vif(conf, name) for name in conf.switch.tenant_networks)]
+        offered = [*named, *_list_ranges(conf)]
     except errors.Invalid as exc:
         raise errors.ConfigurationError(exc.message) from exc
+    for option in (f"{purpose}_vlan" for purpose in networks.PURPOSES):
+        own = conf.switch[option]
+        if own is not None and any(first <= own <= last for first, last in offered):
+            raise errors.ConfigurationError(
+                f"VLAN {own} is {_GROUP} {option}, on which agents run, so users must not have it: it is in {_GROUP} "
+                "tenant_networks or tenant_vlans, too."
+            )

@@ -12,15 +12,13 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
-from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces import places
+from ingot.drivers.interfaces.places import PortLike, list_members
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.switch import orders, settings, vlans
 from ingot.drivers.switch.orders import Connection, Order
 
 LOG = log.getLogger(__name__)
-
-PortLike = models.Port | models.Portgroup
 
 _NOTED: Final = "switch_ports"
 """Key of ``driver_internal_info``: what may be on a VLAN, and whether the last change has come to its end."""
@@ -30,11 +28,6 @@ _LACP = ("802.3ad", "4")
 
 
 # What is cabled to what
-
-
-def list_members(task: Task, group: models.Portgroup) -> list[models.Port]:
-    """Return the ports of a portgroup."""
-    return [port for port in task.ports if port.portgroup_id == group.id]
 
 
 def find_lack(task: Task, port: models.Port, vlan: int | None = None) -> str | None:
@@ -78,44 +71,35 @@ def connect(task: Task, one: PortLike, vlan: int, purpose: str) -> list[Connecti
     return list(dict.fromkeys(found))
 
 
-def list_booting(task: Task) -> list[models.Port]:
-    """Return the ports with which the machine boots the agent."""
-    has_all = not get_interface(task, BootInterface).boots_from_network
-    return [port for port in task.ports if has_all or port.pxe_enabled]
-
-
 def plan_purpose(task: Task, purpose: str) -> list[Connection]:
     """Return what connects the machine to a VLAN of the operator's; ports that lack something are left out.
 
     :raises Invalid: all of them do; the message says of each why.
     """
-    vlan, ports = vlans.read(task, purpose), list_booting(task)
-    lacks = {port.uuid: find_lack(task, port, vlan) for port in ports}
-    for uuid, lack in lacks.items():
-        if lack:
-            LOG.warning("Node %s: port %s is not connected: %s", task.node.uuid, uuid, lack)
-    chosen = [port for port in ports if lacks[port.uuid] is None]
-    if not chosen:
-        why = "; ".join(f"port {uuid}: {lack}" for uuid, lack in lacks.items()) or "it needs one with pxe_enabled"
-        raise errors.Invalid(f"Node {task.node.uuid} has no port that could be on VLAN {vlan} ({purpose}): {why}.")
+    vlan = vlans.read(task, purpose)
+
+    def find_lack_of(port: models.Port) -> str | None:
+        return find_lack(task, port, vlan)
+
+    chosen = places.choose_ports(task, places.list_booting(task), find_lack_of, f"on VLAN {vlan} ({purpose})")
     return [found for port in chosen for found in connect(task, port, vlan, purpose)]
 
 
 # What is noted, and changed
 
 
-def list_noted(task: Task) -> list[Connection]:
+def list_noted(node: models.Node) -> list[Connection]:
     """Return what may be on a VLAN."""
-    return [Connection(**one) for one in _read_notes(task).get("connections", ())]
+    return [Connection(**one) for one in _read_notes(node).get("connections", ())]
 
 
-def is_settled(task: Task) -> bool:
+def is_settled(node: models.Node) -> bool:
     """Return whether the last change has come to its end."""
-    return bool(_read_notes(task).get("settled", True))
+    return bool(_read_notes(node).get("settled", True))
 
 
-def _read_notes(task: Task) -> Json:
-    return task.node.driver_internal_info.get(_NOTED) or {}
+def _read_notes(node: models.Node) -> Json:
+    return node.driver_internal_info.get(_NOTED) or {}
 
 
 def _note(task: Task, connections: Iterable[Connection], settled: bool) -> None:
@@ -123,21 +107,23 @@ def _note(task: Task, connections: Iterable[Connection], settled: bool) -> None:
     left = {key: value for key, value in task.node.driver_internal_info.items() if key != _NOTED}
     if noted or not settled:
         left[_NOTED] = {"settled": settled, "connections": noted}
-    task.set(driver_internal_info=left)
-    task.save()
+    if left != task.node.driver_internal_info:
+        task.set(driver_internal_info=left)
+        task.save()
 
 
-def move(task: Task, expected: Sequence[Connection]) -> None:
+def move(task: Task, expected: Sequence[Connection], patience: float | None = None) -> None:
     """Have the machine on these VLANs and on no others; ports that are there already are set again.
 
+    :param patience: see :func:`orders.carry_out`; by default ``[switch] turn_timeout``.
     :raises IngotError: a switch does not answer, or refuses. What may have changed stays noted.
     """
-    before = list_noted(task)
+    before = list_noted(task.node)
     todo = list(_list_orders(before, expected))
     if not todo:
         return
     _note(task, dict.fromkeys([*before, *expected]), settled=False)  # before there is a change
-    orders.carry_out(task, todo)
+    orders.carry_out(task, todo, task.conf.switch.turn_timeout if patience is None else patience)
     _note(task, expected, settled=True)
 
 

@@ -38,6 +38,9 @@ _REFUSALS: Mapping[str, re.Pattern[str]] = {"netmiko_ovs_linux": _OWN_WORDS, "ne
 _PLAIN: Final = "Please contact your administrator"
 """In messages of the library that say nothing: what was raised before them does."""
 
+_LONGEST: Final = 1000
+"""Characters of a reason."""
+
 _NETWORKS = uuid.UUID("4a7d1c52-0f3b-4c1e-9d86-2b5e70a9c341")
 """Of the names that VLANs get on switches whose library names them."""
 
@@ -54,8 +57,8 @@ def main() -> int:
             _say({"done": done})
             done += 1
     except Exception as exc:  # noqa: BLE001 - whatever it is, the conductor learns it
-        failed = _mask(_explain(exc), job["settings"])
-        _say({"order": done, "failed": failed, "may_repeat": _is_repeatable(exc)})
+        reason = " ".join(_mask(_explain(exc), job["settings"]).split())[:_LONGEST]  # masked first, while it is whole
+        _say({"order": done, "failed": reason, "may_repeat": _is_repeatable(exc)})
         return 1
     return 0
 
@@ -112,8 +115,7 @@ def _list_causes(exc: BaseException) -> Iterator[BaseException]:
 def _explain(exc: BaseException) -> str:
     """Return why something failed, in the words of what was raised first."""
     said = [f"{type(one).__name__}: {one}" for one in _list_causes(exc) if _PLAIN not in str(one)]
-    text = said[0] if said else "the switch has answered with an error"
-    return " ".join(text.split())[:1000]
+    return said[0] if said else "the switch has answered with an error"
 
 
 def _is_repeatable(exc: BaseException) -> bool:

@@ -1,5 +1,6 @@
 """VIFs and events of ports through the API and a real conductor; and what its sweep finds in Neutron."""
 
+import logging
 import uuid
 from typing import Any
 from unittest import mock
@@ -51,6 +52,16 @@ class VIFTest(NeutronCase):
         self.assertEqual({}, self.notes())
         self.assertIn("not attached", self.refused(400, "DELETE", f"vifs/{vif}"))
 
+    def test_it_can_be_seen_and_detached_when_nothing_could_be_attached(self) -> None:
+        vif = self.vif()
+        self.good(204, "POST", "vifs", {"id": vif})
+        self.conf.set_override("cleaning_network", "gone", group="neutron")
+        self.assertIn("cleaning_network", self.refused(400, "POST", "vifs", {"id": self.vif()}))
+        count = len(self.service.asked)
+        self.assertEqual({"vifs": [{"id": vif}]}, self.good(200, "GET", "vifs"))
+        self.assertEqual(count, len(self.service.asked))
+        self.good(204, "DELETE", f"vifs/{vif}")
+
     def test_a_neutron_that_is_away_is_said_to_be(self) -> None:
         self.service.refusals["GET"] = [503]
         self.assertIn("HTTP 503", self.refused(503, "POST", "vifs", {"id": self.vif()}))
@@ -94,6 +105,23 @@ class ChangeTest(NeutronCase):
             self.service.refusals["PUT"] = [status]
             self.assertIn("the fake says no", self.patch(expected, "/address", "52:54:00:00:00:07"))
             self.assertEqual(MAC, ports.PORTS.list_of_node(self.db, self.known.id)[0].address)
+
+    def test_a_machine_of_a_user_stays_connected_if_neutron_does_not_take_it(self) -> None:
+        self.change(provision_state=states.ACTIVE, maintenance=True)
+        vif = self.vif()
+        self.good(204, "POST", "vifs", {"id": vif})
+        port = self.service.rows["ports"][vif]
+        before = dict(port)
+        self.service.refusals["PUT"] = [None, 409]
+        self.assertIn("the fake says no", self.patch(502, "/address", "52:54:00:00:00:07"))
+        self.assertEqual(before, port)
+        self.service.refusals["PUT"] = [None, 503, 503]  # as if the conductor died
+        self.patch(503, "/address", "52:54:00:00:00:07")
+        self.patch(200, "/address", "52:54:00:00:00:07")
+        self.assertEqual(before | {"mac_address": "52:54:00:00:00:07"}, port)
+
+    def test_a_portgroup_that_is_not_there_is_a_wrong_value(self) -> None:
+        self.assertIn("portgroup_uuid", self.patch(400, "/portgroup_uuid", str(uuid.uuid4())))
 
     def test_an_address_that_another_port_has_is_refused_before(self) -> None:
         other = database.make_port(self.db, self.known, address="52:54:00:00:00:08")
@@ -209,6 +237,18 @@ class SweepTest(NeutronCase):
         self.leave("gone")
         conductor_case.eventually(lambda: [one["id"] for one in self.service.ports] == [foreign, other], "it is swept")
 
+    def test_a_port_that_neutron_keeps_stops_no_other(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger("ingot", level=logging.WARNING))
+        self.service.refusals["DELETE"] = [409]
+        self.leave("gone")
+        self.leave("gone, too")
+        conductor_case.eventually(lambda: not self.service.ports, "the next round deletes it")
+        self.assertIn("the fake says no", log.output)
+        self.service.refusals["GET"] = [503] * 3
+        conductor_case.eventually(lambda: not self.service.refusals["GET"], "Neutron is away for some rounds")
+        self.assertIn("HTTP 503", log.output)
+        self.assertNotIn("Traceback", log.output)
+
     def test_a_node_in_maintenance_is_left_alone(self) -> None:
         self.change(driver_internal_info={"neutron_networks": ["cleaning"]}, maintenance=True)
         kept = self.leave(self.known.uuid)
@@ -224,6 +264,15 @@ class SweepTest(NeutronCase):
         conductor_case.eventually(
             lambda: "neutron_networks" not in nodes.get(self.db, self.known.uuid).driver_internal_info, "it is noted"
         )
+
+    def test_with_fast_track_only_a_node_with_a_user_is_left(self) -> None:
+        self.conf.set_override("fast_track", True, group="deploy")
+        self.change(driver_internal_info={"neutron_networks": ["cleaning"]})
+        kept = self.leave(self.known.uuid)
+        self.leave("gone")
+        conductor_case.eventually(lambda: [one["id"] for one in self.service.ports] == [kept], "a round of the sweep")
+        self.change(provision_state=states.ACTIVE)
+        conductor_case.eventually(lambda: not self.service.ports, "it is swept")
 
     def test_a_node_that_works_keeps_it(self) -> None:
         self.change(provision_state=states.CLEANFAIL)

@@ -158,6 +158,7 @@ class TestRounds(PeriodicCase):
         }
         found = {node.name: node.uuid for node in self.round().nodes()}
         self.assertEqual({name: made[name] for name in ("named", "by default", "classic")}, found)
+        self.assertEqual([{}] * 3, [node.driver_internal_info for node in self.round().nodes("driver_internal_info")])
 
     def test_they_are_not_given_those_that_a_hold_says_to_leave_alone(self) -> None:
         for scope in maintenance.SCOPES:

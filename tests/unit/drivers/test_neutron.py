@@ -6,10 +6,11 @@ from unittest import mock
 
 from ingot.common import context, errors, states
 from ingot.db import models
-from ingot.drivers.agent import booting
+from ingot.drivers.agent import booting, custom
 from ingot.drivers.images import configdrive
 from ingot.drivers.interfaces import noop, results
 from ingot.drivers.loading import factory
+from ingot.drivers.neutron import connection
 from tests import network_service
 from tests.unit.drivers import fakes
 
@@ -101,6 +102,15 @@ class PurposeTest(NeutronCase):
         network.add_cleaning_network(task)
         (after,) = self.service.ports
         self.assertNotEqual(before["id"], after["id"])
+
+    def test_of_two_ports_with_an_address_the_one_that_fits_stays(self) -> None:
+        task = self.task()
+        task.driver.network.add_cleaning_network(task)
+        (own,) = self.service.ports
+        self.service.add("ports", **{**own, "id": "later", "network_id": "of a user who knows the node"})
+        self.service.refusals["POST"] = [409]
+        task.driver.network.add_cleaning_network(task)
+        self.assertEqual([own], self.service.ports)
 
     def test_a_machine_is_on_one_network_at_a_time(self) -> None:
         task = self.task()
@@ -270,6 +280,41 @@ class VIFTest(NeutronCase):
         self.attach(task, vif)
         self.assertEqual({"local_link_information": [LINK]}, self.port(vif)["binding:profile"])
 
+    def test_one_that_could_not_be_bound_is_not_attached_and_one_that_may_be_is_noted(self) -> None:
+        task, vif = self.task(provision_state=states.ACTIVE), self.vif()
+        self.service.refusals["PUT"] = [0]  # Neutron has bound it, and is heard again for its release
+        self.refused(self.attach, task, vif, error=errors.NetworkServiceUnavailable)
+        self.assertEqual(([], ""), (task.driver.network.list_vifs(task), self.port(vif)["binding:host_id"]))
+        self.service.refusals["PUT"] = [0, 503]
+        self.refused(self.attach, task, vif, error=errors.NetworkServiceUnavailable)
+        self.assertEqual(task.node.uuid, self.port(vif)["binding:host_id"])
+        self.assertEqual([{"id": vif}], task.driver.network.list_vifs(task))
+        task.driver.network.unconfigure_tenant_networks(task)  # as when the instance is deleted
+        self.assertEqual("", self.port(vif)["binding:host_id"])
+
+    def test_a_conductor_that_dies_leaves_no_vif_that_is_bound_without_a_note(self) -> None:
+        task, vif = self.task(provision_state=states.ACTIVE), self.vif()
+        with mock.patch.object(connection.Neutron, "update_port", side_effect=KeyboardInterrupt):
+            self.assertRaises(KeyboardInterrupt, self.attach, task, vif)
+        self.assertEqual([{"id": vif}], task.driver.network.list_vifs(task))
+
+    def test_one_that_is_gone_before_it_is_bound_is_refused(self) -> None:
+        task, vif = self.task(), self.vif()
+        self.service.faults = {len(self.service.asked) + 2: 404}
+        self.assertIn("no port with this uuid", self.refused(self.attach, task, vif))
+        self.assertEqual([], task.driver.network.list_vifs(task))
+
+    def test_one_that_another_machine_has_by_now_is_left_to_it(self) -> None:
+        first, second, vif = self.task(), self.task(), self.vif()
+        self.attach(first, vif)
+        second.ports[0].address = GROUP
+        self.attach(second, vif)
+        second.driver.network.configure_tenant_networks(second)
+        first.driver.network.unconfigure_tenant_networks(first)
+        self.assertEqual((second.node.uuid, GROUP), (self.port(vif)["binding:host_id"], self.port(vif)["mac_address"]))
+        first.driver.network.detach_vif(first, vif)
+        self.assertEqual(second.node.uuid, self.port(vif)["binding:host_id"])
+
     def test_it_is_attached_once(self) -> None:
         task, vif = self.task(), self.vif()
         self.attach(task, vif)
@@ -363,6 +408,15 @@ class VIFTest(NeutronCase):
     def test_without_a_vif_there_is_no_network_for_an_instance(self) -> None:
         task = self.task()
         self.assertIn("has no VIF", self.refused(task.driver.network.configure_tenant_networks, task))
+
+    def test_a_machine_that_is_adopted_without_a_vif_stays_where_it_is(self) -> None:
+        task = self.task()
+        adopt = custom.CustomAgentDeploy(task.conf, "custom-agent").adopt
+        self.assertEqual(results.DONE, adopt(task))
+        self.assertEqual([], self.service.asked)
+        self.attach(task, vif := self.vif())
+        self.assertEqual(results.DONE, adopt(task))
+        self.assertEqual({"local_link_information": [LINK]}, self.port(vif)["binding:profile"])
 
 
 class ActiveTest(NeutronCase):

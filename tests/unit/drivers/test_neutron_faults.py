@@ -29,6 +29,7 @@ _FAULTS: tuple[tuple[str, int], ...] = (
     ("fails", 500),
     ("is overloaded", 503),
     ("does it and never answers", 0),
+    ("is a proxy's page", 200),
 )
 
 OPERATIONS = (
@@ -101,10 +102,10 @@ class FaultsTest(NeutronCase):
         getattr(task.driver.network, name)(task, *arguments)
 
     def check_message(self, exc: errors.IngotError, status: int) -> None:
-        is_failure = status in (0, 500, 503)
+        is_failure = status in (0, 200, 500, 503)
         self.assertEqual(is_failure, isinstance(exc, errors.NetworkServiceUnavailable), exc.message)
-        expected = "[neutron]" if status == 401 else "the fake says no" if status else ""
-        self.assertIn(expected, exc.message)
+        expected = {401: "[neutron]", 0: "", 200: "what answers is no Neutron"}
+        self.assertIn(expected.get(status, "the fake says no"), exc.message)
 
     def repeat(self, task: fakes.MemoryTask, operation: _Operation, arguments: tuple[Any, ...]) -> None:
         """Do it once more, as a step does that is tried again, or a user."""

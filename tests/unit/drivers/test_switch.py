@@ -1,5 +1,7 @@
 """The network interface switch: what it orders of switches. Tests of the gate have the processes that do it."""
 
+import contextlib
+import io
 import json
 import logging
 import pathlib
@@ -8,9 +10,10 @@ from unittest import mock
 
 import fixtures
 
-from ingot.common import errors, states
+from ingot.common import errors, states, waits
 from ingot.drivers.interfaces import results
 from ingot.drivers.loading import factory
+from ingot.drivers.switch import worker
 from tests.unit.drivers import fakes
 
 FIRST, SECOND, GROUP = "52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:0f"
@@ -197,6 +200,25 @@ class PlannedTest(PlannedCase):
         expected = ["+port eth1 on switch leaf, VLAN 500", "+port eth2 on switch leaf, VLAN 500"]
         self.assertEqual(expected, self.list_orders())
 
+    def test_a_step_waits_for_its_turn_without_a_thread(self) -> None:
+        task = self.task()
+        busy = mock.Mock(side_effect=TimeoutError)
+        with mock.patch.object(task, "alone", busy):
+            answer = task.driver.network.add_cleaning_network(task)
+            assert isinstance(answer, results.PollAfter)
+            self.assertEqual(waits.Wait.SWITCH, answer.waits_for)
+            busy.assert_called_once_with("switch leaf", 0)
+            self.assertEqual([("eth1", 100, "cleaning")], self.noted(task))
+            saved = task.saved
+            self.assertIsInstance(task.driver.network.add_cleaning_network(task), results.PollAfter)
+            self.assertEqual(saved, task.saved)
+            task.memory["turn_until"] = 0
+            said = self.refused(task.driver.network.add_cleaning_network, task, error=errors.SwitchUnavailable)
+            self.assertIn("turn_timeout", said)
+        self.assertEqual([], self.list_orders())
+        self.assertEqual(results.DONE, task.driver.network.add_cleaning_network(task))
+        self.assertEqual((["+port eth1 on switch leaf, VLAN 100"], {}), (self.list_orders(), task.memory))
+
     def test_what_a_dead_conductor_may_have_changed_is_undone(self) -> None:
         task = self.task()
         with mock.patch("ingot.drivers.switch.orders.carry_out", side_effect=KeyboardInterrupt):
@@ -223,9 +245,10 @@ class SweepTest(PlannedCase):
     def sweep(self, task: fakes.MemoryTask) -> None:
         fleet = mock.MagicMock(conf=task.conf)
         fleet.nodes.return_value = [task.node]
-        fleet.acquire_shared.return_value.__enter__.return_value = task
         fleet.change.side_effect = lambda _node, _purpose, work: work(task)
         task.driver.network.sweep_ports(fleet)
+        fleet.nodes.assert_called_once_with("driver_internal_info")
+        fleet.acquire_shared.assert_not_called()  # it would be a statement for each node of the fleet
 
     def test_a_node_at_rest_leaves_the_vlan_of_the_operator(self) -> None:
         task = self.task(provision_state=states.CLEANING)
@@ -246,6 +269,56 @@ class SweepTest(PlannedCase):
         self.assertEqual(["-port eth1 on switch leaf, VLAN 300", *expected], self.list_orders())
         self.sweep(task)
         self.assertEqual([], self.list_orders())
+
+    def test_one_node_of_a_switch_after_the_other_until_it_does_not_answer(self) -> None:
+        first = self.task()
+        tasks = [fakes.MemoryTask(first.conf, fakes.node(**vars(first.node)), first.hardware) for _ in range(3)]
+        for number, task in enumerate(tasks):
+            task.node.uuid, task.ports = f"node-{number}", first.ports
+            task.driver.network.add_cleaning_network(task)
+        by_uuid = {task.node.uuid: task for task in tasks}
+
+        def change(node: Any, _purpose: str, work: Any) -> None:
+            with contextlib.suppress(errors.IngotError):  # as a conductor does, which logs it
+                work(by_uuid[node.uuid])
+
+        fleet = mock.MagicMock(conf=first.conf)
+        fleet.nodes.side_effect = lambda *_more: [task.node for task in tasks]
+        fleet.change.side_effect = change
+        for error, count in ((errors.SwitchUnavailable, 1), (errors.SwitchError, 3)):
+            with mock.patch("ingot.drivers.switch.orders.carry_out", side_effect=error("no")) as tried:
+                first.driver.network.sweep_ports(fleet)
+            self.assertEqual(count, tried.call_count)
+        self.list_orders()
+        first.driver.network.sweep_ports(fleet)
+        self.assertEqual(3, len(self.list_orders()))
+
+    def test_what_was_to_be_the_only_network_of_a_user_is_left(self) -> None:
+        task = self.task(provision_state=states.ACTIVE)
+        with mock.patch("ingot.drivers.switch.orders.carry_out", side_effect=KeyboardInterrupt):
+            self.assertRaises(KeyboardInterrupt, task.driver.network.attach_vif, task, {"id": "web"})
+        self.sweep(task)
+        self.assertEqual(["-port eth1 on switch leaf, VLAN 300"], self.list_orders())
+        self.assertEqual([], self.noted(task))
+
+
+class WorkerTest(SwitchCase):
+    """What the program says that speaks to a switch."""
+
+    def test_no_part_of_a_secret_is_in_a_reason(self) -> None:
+        self.addCleanup(logging.disable, logging.NOTSET)
+        secret = "two  blanks and an end"
+        job = {"name": "leaf", "settings": {**LEAF, "password": secret}, "config_files": [], "orders": []}
+        said = self.useFixture(fixtures.StringStream("stdout")).stream
+        self.useFixture(fixtures.MonkeyPatch("sys.stdout", said))
+        for before in ("login with ", "x" * 985):
+            self.useFixture(fixtures.MonkeyPatch("sys.stdin", io.StringIO(json.dumps(job))))
+            with mock.patch.object(worker, "_open", side_effect=RuntimeError(f"{before}{secret}")):
+                self.assertEqual(1, worker.main())
+        said.seek(0)
+        text = said.read()
+        self.assertIn("login with ***", text)
+        self.assertNotIn("two", text)
 
 
 class StartTest(SwitchCase):
@@ -270,6 +343,12 @@ class StartTest(SwitchCase):
     def test_a_network_of_users_with_a_wrong_vlan(self) -> None:
         self.assertIn("tenant_networks web", self.refuse(switch__tenant_networks={"web": "9999"}))
         self.assertIn("tenant_vlans", self.refuse(switch__tenant_vlans=["1-x"]))
+
+    def test_a_vlan_of_the_operators_that_users_could_attach(self) -> None:
+        for wrong in ({"switch__tenant_networks": {"web": "200"}}, {"switch__tenant_vlans": ["150-250"]}):
+            said = self.refuse(**wrong)
+            self.assertIn("VLAN 200", said)
+            self.assertIn("[switch] provisioning_vlan", said)
 
     def test_the_library_is_missing(self) -> None:
         self.install()
