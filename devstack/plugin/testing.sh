@@ -9,7 +9,7 @@ function configure_ingot_tempest {
     configure_ingot_tempest_hardware
     configure_ingot_tempest_waits
     configure_ingot_tempest_images
-    if ! is_service_enabled neutron q-svc neutron-api; then configure_ingot_tempest_without_networks; fi
+    if ! ingot_has_neutron; then configure_ingot_tempest_without_networks; fi
 }
 
 # set_tempest_option GROUP OPTION VALUE
