@@ -84,9 +84,9 @@ class ConfigurationTest(PluginCase):
 
 class AccountsTest(PluginCase):
     def test_without_authentication_clients_still_find_the_api_in_the_catalog(self) -> None:
-        replaced = "create_service_user() { :; }; get_or_create_service() { :; }; get_or_create_endpoint() { record endpoint $3; }"
-        self.succeed(f"{replaced}\ncreate_ingot_accounts", IRONIC_AUTH_STRATEGY="noauth")
-        self.assertEqual(["http://192.0.2.1/baremetal"], self.calls("endpoint"))
+        self.succeed("create_ingot_accounts", IRONIC_AUTH_STRATEGY="noauth")
+        url = "http://192.0.2.1/baremetal"
+        self.assertEqual([f"baremetal gate {url} {url} {url}"], self.calls("get_or_create_endpoint"))
 
 
 class CleaningTest(PluginCase):
@@ -99,3 +99,37 @@ class CleaningTest(PluginCase):
     def test_directories_of_the_plugin_are(self) -> None:
         self.succeed("remove_ingot_directory /etc/ingot")
         self.assertEqual(["rm -rf /etc/ingot"], self.calls("sudo"))
+
+
+class NovaTest(PluginCase):
+    """DevStack's Nova is away; what is asked of it is looked at."""
+
+    services = "key,mysql,rabbit,g-api,n-api,n-cpu,q-svc"
+
+    def prepare(self, **localrc: str) -> list[str]:
+        replaced = "\n".join(
+            f'{name}() {{ record {name} "$@"; }}'
+            for name in ("stop_nova_compute", "start_nova_compute", "ingot_machines")
+        )
+        self.succeed(f"{replaced}\nprepare_ingot_nova", ENABLED_SERVICES=self.services, **localrc)
+        return (self.place / "calls").read_text().splitlines()
+
+    def test_without_its_driver_for_bare_metal_nothing_is_done(self) -> None:
+        self.assertEqual([], [line for line in self.prepare() if not line.startswith("define_plugin")])
+
+    def test_a_flavor_is_one_machine_with_its_traits(self) -> None:
+        more = {"IRONIC_DEFAULT_RESOURCE_CLASS": "gold-2", "IRONIC_DEFAULT_TRAITS": "CUSTOM_A CUSTOM_B"}
+        self.succeed('openstack() { record openstack "$@"; [[ $4 != show ]]; }\ncreate_ingot_flavor', **more)
+        shown, created = self.calls("openstack")
+        self.assertEqual("--os-cloud devstack-admin flavor show baremetal", shown)
+        resources = "resources:CUSTOM_GOLD_2=1 resources:VCPU=0 resources:MEMORY_MB=0 resources:DISK_GB=0"
+        words = [*resources.split(), "trait:CUSTOM_A=required", "trait:CUSTOM_B=required"]
+        expected = " ".join(f"--property {word}" for word in words)
+        size = "--vcpus 1 --ram 3072 --disk 10"
+        self.assertEqual(f"--os-cloud devstack-admin flavor create {size} {expected} baremetal", created)
+
+    def test_the_compute_service_begins_anew_before_machines_are_looked_for_in_placement(self) -> None:
+        calls = [line.split(" ")[0] for line in self.prepare(VIRT_DRIVER="ironic")]
+        self.assertEqual(["stop_nova_compute", "start_nova_compute", "openstack", "ingot_machines"], calls[-4:])
+        tracked = "track --placement devstack-admin --resource-class baremetal --timeout 600 --trait CUSTOM_GOLD"
+        self.assertEqual([tracked], self.calls("ingot_machines"))
