@@ -38,6 +38,7 @@ function ingot_stack {
             echo_summary "Configuring Ingot"
             configure_ingot
             create_ingot_accounts
+            start_ingot_ovn
             ;;
         extra)
             echo_summary "Starting Ingot"

@@ -117,6 +117,15 @@ class NovaTest(PluginCase):
     def test_without_its_driver_for_bare_metal_nothing_is_done(self) -> None:
         self.assertEqual([], [line for line in self.prepare() if not line.startswith("define_plugin")])
 
+    def test_ovn_is_started_which_devstack_leaves_to_bare_metal(self) -> None:
+        script = "init_ovn() { record init_ovn; }; start_ovn() { record start_ovn; }\nstart_ingot_ovn"
+        more = {"ENABLED_SERVICES": f"{self.services},ovn-controller", "Q_AGENT": "ovn"}
+        self.succeed(script, **more)
+        self.assertEqual([], self.calls("init_ovn"))  # DevStack does it
+        self.succeed(script, VIRT_DRIVER="ironic", **more)
+        self.assertEqual([""], self.calls("init_ovn"))
+        self.assertEqual([""], self.calls("start_ovn"))
+
     def test_a_flavor_is_one_machine_with_its_traits(self) -> None:
         more = {"IRONIC_DEFAULT_RESOURCE_CLASS": "gold-2", "IRONIC_DEFAULT_TRAITS": "CUSTOM_A CUSTOM_B"}
         self.succeed('openstack() { record openstack "$@"; [[ $4 != show ]]; }\ncreate_ingot_flavor', **more)
