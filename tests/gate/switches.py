@@ -112,7 +112,7 @@ class OpenVSwitch(fixtures.Fixture):
 
     def _start(self, name: str, *command: str) -> int:
         with (self.place / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=self._environment)
+            process = subprocess.Popen([*environments.TIED, *command], stdout=log, stderr=log, env=self._environment)
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
         return process.pid
@@ -140,7 +140,7 @@ class OpenVSwitch(fixtures.Fixture):
 
     def start_server(self) -> None:
         """Let the switch be reached."""
-        command = ["/usr/sbin/sshd", "-D", "-f", str(self.place / "sshd_config")]
+        command = [*environments.TIED, "/usr/sbin/sshd", "-D", "-f", str(self.place / "sshd_config")]
         with (self.place / "sshd.log").open("ab") as log:
             self._server = subprocess.Popen(command, stdout=log, stderr=log)
         self.addCleanup(self.stop_server)
