@@ -3,7 +3,6 @@
     machines.py enroll   --cloud CLOUD (--rack URL | --hardware FILE) --driver DRIVER ...
     machines.py deploy   --cloud CLOUD --node NODE --image URL
     machines.py undeploy --cloud CLOUD --node NODE
-    machines.py list     --cloud CLOUD
     machines.py wait     --cloud CLOUD --conductors NUMBER
     machines.py track    --cloud CLOUD --placement CLOUD --resource-class CLASS ...
 
@@ -17,7 +16,7 @@ import re
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -204,11 +203,6 @@ class Nodes:
                 raise MachineError(f"{found} of {number} {what} after {self._timeout:.0f} s")
             time.sleep(_POLL_S)
 
-    def list_states(self) -> Iterator[str]:
-        """Yield the name and the state of each node."""
-        for node in self._api.nodes():
-            yield f"{node.name} {node.provision_state}"
-
     def _move(self, nodes: Sequence[str], verb: str, state: str) -> None:
         for node in nodes:
             self._api.set_node_provision_state(node, verb)
@@ -307,11 +301,6 @@ def _track(nodes: Nodes, given: argparse.Namespace) -> None:
         nodes.wait_until_tracked(cloud.placement, given.resource_class, given.trait)
 
 
-def _list(nodes: Nodes, given: argparse.Namespace) -> None:
-    for line in nodes.list_states():
-        print(line)
-
-
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     top = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -348,7 +337,6 @@ def parser() -> argparse.ArgumentParser:
     track.add_argument("--resource-class", required=True)
     track.add_argument("--trait", action="append", default=[])
     track.set_defaults(run=_track)
-    commands.add_parser("list", parents=[shared], help="print names and states of nodes").set_defaults(run=_list)
     return top
 
 

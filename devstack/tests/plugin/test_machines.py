@@ -153,6 +153,6 @@ class CommandTest(testtools.TestCase):
         said = io.StringIO()
         self.useFixture(fixtures.EnvironmentVariable("OS_CLIENT_CONFIG_FILE", "/nonexistent/clouds.yaml"))
         with contextlib.redirect_stderr(said):
-            status = machines.main(["list", "--cloud", "nowhere"])
+            status = machines.main(["wait", "--cloud", "nowhere", "--conductors", "1"])
         self.assertEqual(1, status)
         self.assertIn("machines.py: Cloud nowhere was not found", said.getvalue())
