@@ -16,12 +16,13 @@ from tests.gate import warm
 PROGRAMS = pathlib.Path(sys.executable).parent
 PROGRAM = "ingot-dbsync"
 
-# A worker of stestr that has a server of its own, says where, and is killed.
+# A worker of stestr that has a server of its own, runs a command, says where, and is killed.
 _WORKER = f"""
-import os, pathlib, signal
+import os, pathlib, signal, subprocess
 from tests.gate import warm
 server = warm.Warm(pathlib.Path({str(PROGRAMS)!r}), {PROGRAM!r}, [])
 server.setUp()
+subprocess.run([server.directory / {PROGRAM!r}, "--help"], stdout=subprocess.DEVNULL, check=True)
 print(server.directory, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -76,7 +76,7 @@ class ConfigurationTest(PluginCase):
         self.assertEqual([], found.refusals.messages)
         self.assertEqual("::", found.conf.api.host_ip)
 
-    def test_a_strategy_by_which_nobody_could_enroll_is_refused(self) -> None:
+    def test_a_strategy_that_clouds_of_devstack_have_no_login_for_is_refused(self) -> None:
         outcome = self.run_shell("configure_ingot", IRONIC_AUTH_STRATEGY="http_basic")
         self.assertEqual(1, outcome.returncode)
         self.assertIn("IRONIC_AUTH_STRATEGY is 'http_basic'", outcome.stderr)

@@ -46,7 +46,7 @@ class KilledTest(testtools.TestCase):
         self.assertFalse(self._runs(service))
 
     def _runs(self, pid: int) -> bool:
-        """Return whether a process runs; one that has ended is nobody's child, and has no command line."""
+        """Return whether a process runs; a zombie has no command line."""
         try:
             return bool(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
         except FileNotFoundError:

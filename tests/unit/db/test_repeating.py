@@ -1,4 +1,4 @@
-"""What half an upgrade of the schema has done is told from what only looks like it."""
+"""What half an upgrade of the schema has done is distinguished from what only looks like it."""
 
 from typing import Any
 
