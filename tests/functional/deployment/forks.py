@@ -115,8 +115,8 @@ class _Template:
 
     def ask(self, order: Mapping[str, Any], *descriptors: int) -> str:
         """Return the answer to an order."""
-        passed = array.array("i", descriptors)
-        with self._lock:
+        passed, answer = array.array("i", descriptors), b""
+        with self._lock, contextlib.suppress(ConnectionError):
             self._socket.sendmsg([json.dumps(order).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
             answer = self._socket.recv(_SIZE)
         if not answer:
