@@ -22,8 +22,10 @@ LOGS=$GATE/logs
 FUNCTIONAL_PACKAGES=(
     tgt qemu-utils qemu-block-extra openssh-server iproute2 cpio dnsmasq-base kea-dhcp4-server isc-dhcp-server
 )
-# A switch, and how one logs in to it.
-SWITCH_PACKAGES=(openvswitch-switch openssh-server)
+# A switch, how one logs in to it, and its networks.
+SWITCH_PACKAGES=(openvswitch-switch openssh-server iproute2)
+# With what DevStack waits for services.
+DEVSTACK_PACKAGES=(curl)
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
@@ -290,10 +292,12 @@ fi
 if [ -z "$only" ] || [[ ,$only, == *,switch,* ]]; then
     install_packages "${SWITCH_PACKAGES[@]}"
 fi
+if [ -z "$only" ] || [[ ,$only, == *,devstack,* ]]; then
+    install_packages "${DEVSTACK_PACKAGES[@]}"
+fi
 if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
     install_packages "${CLIENT_PACKAGES[@]}"
 fi
-
 if [ -z "$only" ] || [[ ,$only, =~ ,(monitoring|pages), ]]; then
     install_packages "${MONITORING_PACKAGES[@]}"
 fi

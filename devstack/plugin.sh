@@ -18,6 +18,8 @@ source "$INGOT_PLUGIN_DIR/configuration.sh"
 source "$INGOT_PLUGIN_DIR/networks.sh"
 # shellcheck source=devstack/plugin/machines.sh
 source "$INGOT_PLUGIN_DIR/machines.sh"
+# shellcheck source=devstack/plugin/nova.sh
+source "$INGOT_PLUGIN_DIR/nova.sh"
 # shellcheck source=devstack/plugin/testing.sh
 source "$INGOT_PLUGIN_DIR/testing.sh"
 
@@ -36,6 +38,7 @@ function ingot_stack {
             echo_summary "Configuring Ingot"
             configure_ingot
             create_ingot_accounts
+            start_ingot_ovn
             ;;
         extra)
             echo_summary "Starting Ingot"
@@ -47,6 +50,7 @@ function ingot_stack {
             start_ingot
             echo_summary "Enrolling machines"
             enroll_ingot_machines
+            prepare_ingot_nova
             ;;
         test-config)
             if is_service_enabled tempest; then

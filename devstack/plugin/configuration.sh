@@ -42,7 +42,7 @@ function configure_ingot_services {
     if [[ "$INGOT_ALL_IN_ONE" == "False" ]]; then
         iniset_rpc_backend ingot "$IRONIC_CONF_FILE"
     fi
-    set_ingot_option api host_ip "$SERVICE_LISTEN_ADDRESS"
+    set_ingot_option api host_ip "$(ipv6_unquote "$SERVICE_LISTEN_ADDRESS")"
     set_ingot_option api port "$IRONIC_SERVICE_PORT"
     set_ingot_option api api_workers "$(ingot_api_workers)"
     # Links in answers lead where the catalog does; machines use the API's own address.
@@ -89,8 +89,11 @@ function configure_ingot_images {
     set_ingot_option deploy external_http_url "$(ingot_api_url)"
 }
 
-# configure_ingot_authentication: of the API's users.
+# configure_ingot_authentication: of the API's users. DevStack's clouds log in to Keystone, and are who enrolls machines.
 function configure_ingot_authentication {
+    if [[ "$IRONIC_AUTH_STRATEGY" != "keystone" && "$IRONIC_AUTH_STRATEGY" != "noauth" ]]; then
+        die $LINENO "IRONIC_AUTH_STRATEGY is '$IRONIC_AUTH_STRATEGY', but should be keystone or noauth"
+    fi
     set_ingot_option DEFAULT auth_strategy "$IRONIC_AUTH_STRATEGY"
     set_ingot_option oslo_policy enforce_new_defaults "$IRONIC_ENFORCE_SCOPE"
     if [[ "$IRONIC_AUTH_STRATEGY" == "keystone" ]]; then
@@ -102,7 +105,6 @@ function configure_ingot_authentication {
 # configure_ingot_clients: of the services that Ingot asks.
 function configure_ingot_clients {
     if is_service_enabled glance g-api; then configure_ingot_client_for glance; fi
-    if is_service_enabled cinder c-api; then configure_ingot_client_for cinder; fi
     if is_service_enabled nova n-api; then configure_ingot_client_for nova; fi
     if ingot_has_neutron; then
         configure_ingot_client_for neutron

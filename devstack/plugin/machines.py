@@ -3,25 +3,27 @@
     machines.py enroll   --cloud CLOUD (--rack URL | --hardware FILE) --driver DRIVER ...
     machines.py deploy   --cloud CLOUD --node NODE --image URL
     machines.py undeploy --cloud CLOUD --node NODE
-    machines.py list     --cloud CLOUD
     machines.py wait     --cloud CLOUD --conductors NUMBER
+    machines.py track    --cloud CLOUD --placement CLOUD --resource-class CLASS ...
 
 Exit status: 0 all machines are where they should be; 1 not, and the last line says which and why.
 """
 
 import argparse
+import functools
 import json
+import re
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import openstack
 from keystoneauth1.exceptions import ClientException
-from openstack.exceptions import SDKException
+from openstack.exceptions import SDKException, raise_from_response
 
 _POLL_S = 2.0
 _HTTP_TIMEOUT_S = 30
@@ -179,16 +181,27 @@ class Nodes:
 
         :raises MachineError: there are fewer.
         """
-        until = time.monotonic() + self._timeout
-        while (alive := sum(bool(one.alive) for one in self._api.conductors(details=True))) < number:
-            if time.monotonic() > until:
-                raise MachineError(f"{alive} conductors of {number} are alive after {self._timeout:.0f} s")
-            time.sleep(_POLL_S)
+        self._wait(number, self._count_alive, "conductors are alive")
 
-    def list_states(self) -> Iterator[str]:
-        """Yield the name and the state of each node."""
-        for node in self._api.nodes():
-            yield f"{node.name} {node.provision_state}"
+    def _count_alive(self) -> int:
+        return sum(bool(one.alive) for one in self._api.conductors(details=True))
+
+    def wait_until_tracked(self, placement: Any, resource_class: str, traits: Sequence[str]) -> None:
+        """Wait until servers can be made of all available nodes of a resource class.
+
+        :param placement: the proxy of openstacksdk.
+        :raises MachineError: Placement offers fewer.
+        """
+        nodes = self._api.nodes(resource_class=resource_class, provision_state="available", is_maintenance=False)
+        offered = functools.partial(count_offered, placement, resource_class, traits)
+        self._wait(len(list(nodes)), offered, f"machines of the class {resource_class} are offered by Placement")
+
+    def _wait(self, number: int, count: Callable[[], int], what: str) -> None:
+        until = time.monotonic() + self._timeout
+        while (found := count()) < number:
+            if time.monotonic() > until:
+                raise MachineError(f"{found} of {number} {what} after {self._timeout:.0f} s")
+            time.sleep(_POLL_S)
 
     def _move(self, nodes: Sequence[str], verb: str, state: str) -> None:
         for node in nodes:
@@ -217,6 +230,16 @@ class Nodes:
     def _describe(self, node_id: str) -> str:
         node = self._api.get_node(node_id)
         return f"{node.name} is {node.provision_state}: {node.last_error or 'without an error'}"
+
+
+def count_offered(placement: Any, resource_class: str, traits: Sequence[str]) -> int:
+    """Return of how many machines of a resource class servers can be made, as Placement knows from Nova."""
+    query = {"resources": f"CUSTOM_{re.sub('[^A-Z0-9_]', '_', resource_class.upper())}:1"}
+    if traits:
+        query["required"] = ",".join(traits)
+    answer = placement.get("/resource_providers", params=query, microversion="1.18")
+    raise_from_response(answer)
+    return len(answer.json()["resource_providers"])
 
 
 def common_fields(given: argparse.Namespace) -> dict[str, Any]:
@@ -273,9 +296,9 @@ def _wait(nodes: Nodes, given: argparse.Namespace) -> None:
     nodes.wait_for_conductors(given.conductors)
 
 
-def _list(nodes: Nodes, given: argparse.Namespace) -> None:
-    for line in nodes.list_states():
-        print(line)
+def _track(nodes: Nodes, given: argparse.Namespace) -> None:
+    with openstack.connect(cloud=given.placement) as cloud:
+        nodes.wait_until_tracked(cloud.placement, given.resource_class, given.trait)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -309,7 +332,11 @@ def parser() -> argparse.ArgumentParser:
     wait = commands.add_parser("wait", parents=[shared], help="wait for conductors")
     wait.add_argument("--conductors", type=int, required=True)
     wait.set_defaults(run=_wait)
-    commands.add_parser("list", parents=[shared], help="print names and states of nodes").set_defaults(run=_list)
+    track = commands.add_parser("track", parents=[shared], help="wait until Nova can make servers of all machines")
+    track.add_argument("--placement", required=True, help="the cloud whose Placement is asked")
+    track.add_argument("--resource-class", required=True)
+    track.add_argument("--trait", action="append", default=[])
+    track.set_defaults(run=_track)
     return top
 
 

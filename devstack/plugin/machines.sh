@@ -106,13 +106,12 @@ function enroll_ingot_machines {
     local found=() cpus memory disk trait arguments
     if [[ "$IRONIC_IS_HARDWARE" == "True" ]]; then
         found=(--hardware "$IRONIC_HWINFO_FILE")
-        cpus=$IRONIC_HW_NODE_CPU memory=$IRONIC_HW_NODE_RAM disk=$IRONIC_HW_NODE_DISK
     elif is_service_enabled ir-rack; then
         found=(--rack "$(ingot_rack_url)" --username "$INGOT_RACK_USERNAME" --password "$INGOT_RACK_PASSWORD")
-        cpus=$IRONIC_VM_SPECS_CPU memory=$IRONIC_VM_SPECS_RAM disk=$IRONIC_VM_SPECS_DISK
     else
         return 0
     fi
+    read -r cpus memory disk <<< "$(ingot_machine_size)"
     arguments=(--driver "$IRONIC_DEPLOY_DRIVER" --cpus "$cpus" --memory "$memory" --disk "$disk" --arch "$IRONIC_HW_ARCH"
         --resource-class "$IRONIC_DEFAULT_RESOURCE_CLASS" --timeout "$INGOT_ENROLL_TIMEOUT"
         --kernel "$(ingot_image_url agent.kernel)" --ramdisk "$(ingot_image_url agent.ramdisk)")
@@ -125,6 +124,15 @@ function enroll_ingot_machines {
         if [[ -n "${PHYSICAL_NETWORK:-}" ]]; then arguments+=(--physical-network "$PHYSICAL_NETWORK"); fi
     fi
     ingot_machines enroll "${found[@]}" "${arguments[@]}"
+}
+
+# ingot_machine_size: prints processors, MiB of memory and GiB of disk of a machine.
+function ingot_machine_size {
+    if [[ "$IRONIC_IS_HARDWARE" == "True" ]]; then
+        echo "$IRONIC_HW_NODE_CPU $IRONIC_HW_NODE_RAM $IRONIC_HW_NODE_DISK"
+    else
+        echo "$IRONIC_VM_SPECS_CPU $IRONIC_VM_SPECS_RAM $IRONIC_VM_SPECS_DISK"
+    fi
 }
 
 # ingot_image_url NAME: prints where machines fetch a file of IRONIC_HTTP_DIR.

@@ -1,6 +1,14 @@
 # The network of the agents in Neutron. Sourced by plugin.sh.
 # shellcheck shell=bash
 
+# start_ingot_ovn: with VIRT_DRIVER=ironic DevStack leaves that to the plugin of bare metal, before Neutron starts.
+function start_ingot_ovn {
+    if ! ingot_has_nova || [[ "${Q_AGENT:-}" != "ovn" ]]; then return; fi
+    if ! is_service_enabled ovn-controller ovn-controller-vtep; then return; fi
+    init_ovn
+    start_ovn
+}
+
 # create_ingot_network: unless it is there already, or machines stay on the private network.
 function create_ingot_network {
     if ! ingot_has_neutron || [[ -z "$IRONIC_PROVISION_NETWORK_NAME" ]]; then return; fi

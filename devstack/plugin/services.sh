@@ -38,9 +38,9 @@ function install_ingot_client {
     pip_install_gr openstacksdk
 }
 
-# create_ingot_accounts: the user by which Ingot asks Keystone, the service and its endpoints.
+# create_ingot_accounts: the user by which Ingot asks other services, the service and its endpoints, on Keystone's host.
 function create_ingot_accounts {
-    if [[ "$IRONIC_AUTH_STRATEGY" != "keystone" ]] || ! is_service_enabled key; then return; fi
+    if ! is_service_enabled key; then return; fi
     local url=$IRONIC_SERVICE_PROTOCOL://$IRONIC_HOSTPORT
     # Names of Ironic: its clients, and policies of other services, name them.
     if ingot_has_neutron; then
@@ -128,8 +128,14 @@ function cleanup_ingot {
     disable_apache_site "$_INGOT_APACHE_SITE"
     sudo rm -f "$(apache_site_config_for "$_INGOT_APACHE_SITE")"
     for directory in "$IRONIC_CONF_DIR" "$IRONIC_STATE_PATH" "$IRONIC_HTTP_DIR" "$IRONIC_DATA_DIR"; do
-        # A mistake in localrc must not remove a directory of the system.
-        if [[ "$directory" != /*/* ]]; then die $LINENO "cleanup_ingot: $directory is too short to be removed"; fi
-        sudo rm -rf "$directory"
+        remove_ingot_directory "$directory"
     done
+}
+
+# remove_ingot_directory DIRECTORY: a mistake in localrc must not remove one of the system.
+function remove_ingot_directory {
+    if [[ ! "$(realpath --no-symlinks --canonicalize-missing "$1")" =~ ^/[^/]+/[^/] || "$1" != /* ]]; then
+        die $LINENO "clean.sh does not remove '$1', which may be a directory of the system"
+    fi
+    sudo rm -rf "$1"
 }

@@ -9,7 +9,8 @@ function configure_ingot_tempest {
     configure_ingot_tempest_hardware
     configure_ingot_tempest_waits
     configure_ingot_tempest_images
-    if ! is_service_enabled neutron q-svc neutron-api; then configure_ingot_tempest_without_networks; fi
+    configure_ingot_tempest_networks
+    if ingot_has_nova; then configure_ingot_tempest_servers; fi
 }
 
 # set_tempest_option GROUP OPTION VALUE
@@ -54,11 +55,33 @@ function configure_ingot_tempest_images {
     if is_service_enabled glance g-api; then
         image=$(openstack --os-cloud devstack-admin image show ingot-disk -f value -c id)
         set_tempest_option baremetal whole_disk_image_ref "$image"
+        if ingot_has_nova; then
+            set_tempest_option compute image_ref "$image"
+            set_tempest_option compute image_ref_alt "$image"
+        fi
     fi
 }
 
-# Without Neutron there is no network to make for a test, and no address to log in at.
-function configure_ingot_tempest_without_networks {
-    set_tempest_option auth create_isolated_networks False
-    set_tempest_option validation run_validation False
+function configure_ingot_tempest_networks {
+    if ! ingot_has_neutron; then
+        # There is no network to make for a test, and no address to log in at.
+        set_tempest_option auth create_isolated_networks False
+        set_tempest_option validation run_validation False
+    elif [[ -n "$IRONIC_PROVISION_NETWORK_NAME" ]]; then
+        set_tempest_option baremetal use_provision_network True
+    else
+        # All machines stay on one network, also those of tests.
+        set_tempest_option auth create_isolated_networks False
+        set_tempest_option compute fixed_network_name "$INGOT_PROVISION_NET_NAME"
+        set_tempest_option network shared_physical_network True
+    fi
+}
+
+function configure_ingot_tempest_servers {
+    local flavor
+    flavor=$(openstack --os-cloud devstack-admin flavor show "$_INGOT_FLAVOR" -f value -c id)
+    set_tempest_option compute flavor_ref "$flavor"
+    set_tempest_option compute flavor_ref_alt "$flavor"
+    # The whole disk is written.
+    set_tempest_option compute-feature-enabled disk_config False
 }

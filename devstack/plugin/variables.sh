@@ -68,7 +68,7 @@ IRONIC_SERVICE_PORT=${IRONIC_SERVICE_PORT:-6385}
 # The address in Keystone's catalog: Apache passes on what it gets there, with TLS if DevStack's tls-proxy is enabled.
 IRONIC_SERVICE_PROTOCOL=${IRONIC_SERVICE_PROTOCOL:-$SERVICE_PROTOCOL}
 IRONIC_HOSTPORT=${IRONIC_HOSTPORT:-$SERVICE_HOST/baremetal}
-# keystone, http_basic or noauth.
+# keystone, or noauth: every user may do everything then.
 IRONIC_AUTH_STRATEGY=${IRONIC_AUTH_STRATEGY:-keystone}
 # Whether the scope of tokens counts. DevStack enrolls machines as administrator of the system then, else of a project.
 IRONIC_ENFORCE_SCOPE=$(trueorfalse True IRONIC_ENFORCE_SCOPE)

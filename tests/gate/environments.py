@@ -22,6 +22,9 @@ BUILD_TIMEOUT_S = patience.seconds(240)
 UV = (sys.executable, ROOT / "devstack" / "uv.py")
 """The words before those of uv."""
 
+TIED = ("setpriv", "--pdeathsig", "TERM")
+"""The words before those of a server that is to end with the test worker, also when that is killed."""
+
 _CACHE = ROOT / ".gate"
 _RELEASES = pathlib.Path(__file__).parent / "releases"
 _MARK = ".made-from"

@@ -19,6 +19,8 @@ from tests.gate import environments
 REQUIREMENTS = ("networking-generic-switch>=10.0",)
 NAME, MAC, BRIDGE = "leaf", "0a:00:00:00:00:02", "rack"
 _PATIENCE_S = patience.seconds(60)
+_SILENCE_S = patience.seconds(2)
+"""After which no more frames arrive."""
 
 _SERVER = """
 ListenAddress 127.0.0.1
@@ -39,7 +41,7 @@ exec /usr/bin/env -i PATH={place}/bin:/usr/bin:/bin OVS_RUNDIR={place} PS1='leaf
 # An Ethernet frame to all, of the type for experiments.
 _SEND = """
 import select, socket, sys
-name, *others = sys.argv[1:]
+patience, name, *others = sys.argv[1:]
 listeners = {}
 for other in others:
     one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88B5))
@@ -49,7 +51,7 @@ sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 sender.bind((name, 0))
 sender.send(b"\\xff" * 6 + b"\\x02" + b"\\0" * 5 + b"\\x88\\xb5" + b"\\0" * 46)
 heard = set()
-while ready := select.select([one for one in listeners if one not in heard], [], [], 2)[0]:
+while ready := select.select([one for one in listeners if one not in heard], [], [], float(patience))[0]:
     heard.update(ready)
 print(*(listeners[one] for one in listeners if one in heard))
 """
@@ -108,12 +110,12 @@ class OpenVSwitch(fixtures.Fixture):
     def hears(self, name: str) -> list[int]:
         """Send a frame from a port; return the VLANs on which it arrives."""
         listeners = [f"vlan{vlan}" for vlan in self._vlans]
-        said = self._inside(sys.executable, "-c", _SEND, name, *listeners)
+        said = self._inside(sys.executable, "-c", _SEND, str(_SILENCE_S), name, *listeners)
         return [int(one.removeprefix("vlan")) for one in said.split()]
 
     def _start(self, name: str, *command: str) -> int:
         with (self.place / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=self._environment)
+            process = subprocess.Popen([*environments.TIED, *command], stdout=log, stderr=log, env=self._environment)
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
         return process.pid
@@ -141,7 +143,7 @@ class OpenVSwitch(fixtures.Fixture):
 
     def start_server(self) -> None:
         """Let the switch be reached."""
-        command = ["/usr/sbin/sshd", "-D", "-f", str(self.place / "sshd_config")]
+        command = [*environments.TIED, "/usr/sbin/sshd", "-D", "-f", str(self.place / "sshd_config")]
         with (self.place / "sshd.log").open("ab") as log:
             self._server = subprocess.Popen(command, stdout=log, stderr=log)
         self.addCleanup(self.stop_server)

@@ -81,7 +81,7 @@ class Tenant(threading.Thread):
 
     def leave(self) -> None:
         self._ends.set()
-        self.join(3 * lab.PATIENCE)
+        _join(self, 3 * lab.PATIENCE)
 
 
 class Resources:
@@ -228,4 +228,10 @@ class Reader(threading.Thread):
 
     def leave(self) -> None:
         self._ends.set()
-        self.join(lab.PATIENCE)
+        _join(self, lab.PATIENCE)
+
+
+def _join(user: threading.Thread, timeout: float) -> None:
+    user.join(timeout)
+    if user.is_alive():
+        raise AssertionError(f"{type(user).__name__} has not ended after {timeout:.0f} s")

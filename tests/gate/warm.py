@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import fixtures
 
+from tests.gate import environments
+
 _SOURCES = pathlib.Path(__file__).parent / "programs"
 
 
@@ -37,8 +39,16 @@ class Warm(fixtures.Fixture):
             self._start(listener.fileno())
 
     def _start(self, listener: int) -> None:
+        command = [
+            self._environment / "python",
+            "-P",
+            _SOURCES / "warm.py",
+            str(listener),
+            self._program,
+            *self._plugins,
+        ]
         process = subprocess.Popen(
-            [self._environment / "python", "-P", _SOURCES / "warm.py", str(listener), self._program, *self._plugins],
+            [*environments.TIED, *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             cwd=self.directory,

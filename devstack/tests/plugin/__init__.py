@@ -1,1 +1,1 @@
-"""Tests of what DevStack's plugin does in Python."""
+"""Tests of DevStack's plugin that need no services."""

@@ -6,11 +6,12 @@ import pathlib
 from typing import Any
 
 import fixtures
+import openstack
 import testtools
 from plugin import machines
 
 from ingot.rack.process import RackProcess
-from tests import patience
+from tests import http_handler, patience
 
 
 class RackTest(testtools.TestCase):
@@ -93,6 +94,35 @@ class HardwareTest(testtools.TestCase):
         self.assertNotIn("calvin", repr(self.read("192.0.2.7 52:54:00:aa:00:01 root calvin")))
 
 
+_PLACEMENT = {
+    "id": "v1.0",
+    "links": [{"rel": "self", "href": ""}],
+    "status": "CURRENT",
+    "min_version": "1.0",
+    "max_version": "1.39",
+}
+"""What Placement says of itself."""
+
+
+class PlacementTest(testtools.TestCase):
+    def test_machines_that_can_be_had_are_counted(self) -> None:
+        asked = []
+
+        def answer(request: http_handler.Handler) -> None:
+            if not request.path.startswith("/resource_providers"):
+                request.answer(200, {"versions": [_PLACEMENT]})
+                return
+            asked.append(f"{request.path} {request.headers['OpenStack-API-Version']}")
+            request.answer(200, {"resource_providers": [{"uuid": "a"}]})
+
+        url = self.useFixture(http_handler.FunctionServer(answer)).url.removesuffix("/file")
+        cloud = openstack.connect(auth_type="none", auth={"endpoint": url}, placement_endpoint_override=url)
+        self.addCleanup(cloud.close)
+        self.assertEqual(1, machines.count_offered(cloud.placement, "gold-2", ["CUSTOM_A", "CUSTOM_B"]))
+        expected = "/resource_providers?resources=CUSTOM_GOLD_2%3A1&required=CUSTOM_A%2CCUSTOM_B placement 1.18"
+        self.assertEqual([expected], asked)
+
+
 class CommandTest(testtools.TestCase):
     def fields(self, *more: str) -> dict[str, Any]:
         words = ["enroll", "--cloud", "x", "--rack", "http://127.0.0.1:1", "--driver", "ipmi", "--kernel", "k"]
@@ -123,6 +153,6 @@ class CommandTest(testtools.TestCase):
         said = io.StringIO()
         self.useFixture(fixtures.EnvironmentVariable("OS_CLIENT_CONFIG_FILE", "/nonexistent/clouds.yaml"))
         with contextlib.redirect_stderr(said):
-            status = machines.main(["list", "--cloud", "nowhere"])
+            status = machines.main(["wait", "--cloud", "nowhere", "--conductors", "1"])
         self.assertEqual(1, status)
         self.assertIn("machines.py: Cloud nowhere was not found", said.getvalue())

@@ -34,9 +34,13 @@ _SIZE = 2**20
 
 
 class Forked:
-    """A process, as ``subprocess.Popen`` has it."""
+    """A process, as ``subprocess.Popen`` has it.
 
-    def __init__(self, pid: int, command: list[str]) -> None:
+    :param template: its parent, which alone learns how it ended.
+    """
+
+    def __init__(self, template: "_Template", pid: int, command: list[str]) -> None:
+        self._template = template
         self.pid = pid
         self.args = command
         self.returncode: int | None = None
@@ -47,7 +51,7 @@ class Forked:
         """Return how it ended; None: it runs."""
         with self._ending:
             if self.returncode is None and _has_ended(self._handle, 0):
-                self.returncode = int(_template().ask({"ended": self.pid}))
+                self.returncode = int(self._template.ask({"ended": self.pid}))
                 os.close(self._handle)
         return self.returncode
 
@@ -89,11 +93,12 @@ def start(command: list[str], output: BinaryIO, directory: pathlib.Path | None, 
     :param variables: of its environment, all of them.
     """
     order = {"command": command, "directory": str(directory or pathlib.Path.cwd()), "variables": {**variables}}
-    return Forked(int(_template().ask(order, output.fileno())), command)
+    template = _template()
+    return Forked(template, int(template.ask(order, output.fileno())), command)
 
 
 class _Template:
-    """The process that is forked; it ends with the tests."""
+    """The process that is forked; it ends with the tests, and what it has started with it, however the tests end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -110,8 +115,8 @@ class _Template:
 
     def ask(self, order: Mapping[str, Any], *descriptors: int) -> str:
         """Return the answer to an order."""
-        passed = array.array("i", descriptors)
-        with self._lock:
+        passed, answer = array.array("i", descriptors), b""
+        with self._lock, contextlib.suppress(ConnectionError):
             self._socket.sendmsg([json.dumps(order).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
             answer = self._socket.recv(_SIZE)
         if not answer:
@@ -141,19 +146,24 @@ def _serve(orders: socket.socket) -> None:
         importlib.import_module(module)
     stevedore.NamedExtensionManager("console_scripts", [])  # it reads what all packages offer, once in a process
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends after what it has started
+    started: set[int] = set()
     while True:
         content, ancillary, _, _ = orders.recvmsg(_SIZE, socket.CMSG_SPACE(4))
-        if not content:
+        if not content:  # the tests have ended, or were killed
+            for pid in started:
+                os.kill(pid, signal.SIGKILL)
             return
         order = json.loads(content)
         if "ended" in order:
             orders.send(str(os.waitstatus_to_exitcode(os.waitpid(order["ended"], 0)[1])).encode())
+            started.remove(order["ended"])
             continue
         (output,) = array.array("i", ancillary[0][2])
         pid = os.fork()
         if pid == 0:
             orders.close()
             _become(order, output, functions)
+        started.add(pid)
         os.close(output)
         orders.send(str(pid).encode())
 

@@ -9,7 +9,7 @@ TOP_DIR=${TOP_DIR:-$PLACE/devstack}
 DATA_DIR=$PLACE/data
 STACK_USER=$(id -un)
 SERVICE_HOST=$HOST_IP
-SERVICE_LISTEN_ADDRESS=$HOST_IP
+SERVICE_LISTEN_ADDRESS=${SERVICE_LISTEN_ADDRESS:-$HOST_IP}
 SERVICE_PROTOCOL=http
 SERVICE_TIMEOUT=120
 SERVICE_PROJECT_NAME=service
@@ -41,8 +41,8 @@ die() {
 
 trueorfalse() { # DEFAULT VARIABLE
     case ${!2:-} in
-        1 | [yYtT] | [yY]es | [tT]rue | TRUE | YES) echo True ;;
-        0 | [nNfF] | [nN]o | [fF]alse | FALSE | NO) echo False ;;
+        1 | [yY]es | YES | [tT]rue | TRUE) echo True ;;
+        0 | [nN]o | NO | [fF]alse | FALSE) echo False ;;
         *) echo "$1" ;;
     esac
 }
@@ -54,14 +54,18 @@ enable_service() {
         fi
     done
 }
+# One of these is enabled with any part of it.
+declare -A _PARTS=([nova]=n- [glance]=g- [neutron]=q-)
 is_service_enabled() {
     local service
     for service; do
         if [[ ",$ENABLED_SERVICES," == *",$service,"* ]]; then return 0; fi
+        if [[ -n "${_PARTS[$service]:-}" && ",$ENABLED_SERVICES" == *",${_PARTS[$service]}"* ]]; then return 0; fi
     done
     return 1
 }
 define_plugin() { record define_plugin "$@"; }
+ipv6_unquote() { echo "$1" | tr -d '[]'; }
 
 # Files of configuration
 
@@ -133,8 +137,11 @@ get_or_create_endpoint() { # SERVICE REGION PUBLIC [ADMIN] [INTERNAL]
     _endpoint "$1" "$2" admin "${4:-}"
     _endpoint "$1" "$2" internal "${5:-}"
 }
-_endpoint() { # SERVICE REGION INTERFACE URL
-    if [[ -n "$4" ]]; then _identity endpoint create "$1" "$3" "$4" --region "$2" -f value -c id; fi
+_endpoint() { # SERVICE REGION INTERFACE URL: one that is there stays as it is
+    if [[ -z "$4" || -n "$(_identity endpoint list --service "$1" --interface "$3" --region "$2" -f value -c ID)" ]]; then
+        return
+    fi
+    _identity endpoint create "$1" "$3" "$4" --region "$2" -f value -c id
 }
 configure_keystone_authtoken_middleware() { # FILE USER [GROUP]
     record configure_keystone_authtoken_middleware "$@"
@@ -176,7 +183,7 @@ run_process() { # SERVICE COMMAND [GROUP] [USER] [ENVIRONMENT]
     # As in a unit, quotes and variables of a shell mean nothing.
     local words
     read -r -a words <<< "$2"
-    PYTHONWARNINGS=ignore setsid "${words[@]}" > "$UNITS/$1.log" 2>&1 < /dev/null &
+    PYTHONWARNINGS=ignore "${words[@]}" > "$UNITS/$1.log" 2>&1 < /dev/null &
     echo $! > "$UNITS/$1.pid"
 }
 stop_process() {
@@ -191,7 +198,8 @@ stop_process() {
 wait_for_service() { # SECONDS URL
     record wait_for_service "$@"
     local until=$((SECONDS + $1))
-    while ! $CURL_GET -s -o /dev/null "$2"; do
+    # While nothing listens, or what listens is not ready.
+    while [[ $($CURL_GET -s -o /dev/null -w '%{http_code}' "$2") == 503 || $? == 7 ]]; do
         if ((SECONDS > until)); then return 1; fi
         sleep 0.2
     done

@@ -1,6 +1,6 @@
 """Runs the plugin as DevStack does: in shells with its functions and variables, beside the services that it has."""
 
-import hashlib
+import contextlib
 import json
 import os
 import pathlib
@@ -86,8 +86,7 @@ class DevStack(fixtures.Fixture):  # type: ignore[misc]
 
     def _make_machines(self) -> dict[str, str]:
         """Return the variables of machines, images and ports; by default these are those of every DevStack."""
-        self.image = disk_images.gpt_image()
-        for name, content in {"disk": self.image, "kernel": b"kernel", "ramdisk": b"ramdisk"}.items():
+        for name, content in {"disk": disk_images.gpt_image(), "kernel": b"kernel", "ramdisk": b"ramdisk"}.items():
             (self.place / name).write_bytes(content)
         return {
             "IRONIC_VM_COUNT": str(self._machines),
@@ -184,16 +183,15 @@ class DevStack(fixtures.Fixture):  # type: ignore[misc]
                 found.append(line)
         return found
 
-    def image_digest(self) -> str:
-        """Return the SHA-256 of the image."""
-        return hashlib.sha256(self.image).hexdigest()
-
     def _end_processes(self) -> None:
         """End what a test that failed has left."""
-        for pid in self.processes().values():
-            os.kill(pid, signal.SIGTERM)
+        self._send(signal.SIGTERM)
         until = time.monotonic() + patience.seconds(30)
         while self.processes() and time.monotonic() < until:
             time.sleep(0.1)
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
         for pid in self.processes().values():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)

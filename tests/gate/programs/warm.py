@@ -80,12 +80,13 @@ def main() -> None:
     said = tempfile.TemporaryFile()
     os.dup2(said.fileno(), 2)
     program = import_program(sys.argv[2], sys.argv[3:])
+    warnings = os.pread(said.fileno(), 1 << 20, 0)
     command = await_command(listener)
     os.environ.clear()
     os.environ.update(command["environment"])
     os.chdir(command["directory"])
     sys.argv = command["words"]
-    os.write(2, os.pread(said.fileno(), 1 << 20, 0))  # what each would have said that imports the same
+    os.write(2, warnings)  # what each would have said that imports the same
     for name in READS_ITS_PLACE:
         if name in sys.modules:
             importlib.reload(sys.modules[name])
