@@ -106,6 +106,7 @@ function configure_ingot_authentication {
 function configure_ingot_clients {
     if is_service_enabled glance g-api; then configure_ingot_client_for glance; fi
     if is_service_enabled nova n-api; then configure_ingot_client_for nova; fi
+    if ingot_has_cinder; then configure_ingot_client_for cinder; fi
     if ingot_has_neutron; then
         configure_ingot_client_for neutron
         configure_ingot_networks

@@ -12,13 +12,14 @@ INGOT_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 INGOT_ALL_IN_ONE=$(trueorfalse False INGOT_ALL_IN_ONE)
 # Conductors, each a service of its own on this host.
 INGOT_CONDUCTORS=${INGOT_CONDUCTORS:-1}
-# ingot_has_neutron: whether the cloud has it, on this host or on another one.
+# ingot_has_neutron, ingot_has_cinder: whether the cloud has it, on this host or on another one.
 function ingot_has_neutron { is_service_enabled neutron q-svc neutron-api; }
+function ingot_has_cinder { is_service_enabled cinder c-api; }
 
 # Further dependencies that setup.cfg names, separated by commas: of the database, of Keystone's cache of tokens, and of
 # the other services that are asked.
-if ingot_has_neutron; then
-    INGOT_EXTRAS=${INGOT_EXTRAS:-mysql,memcached,neutron}
+if ingot_has_neutron || ingot_has_cinder; then
+    INGOT_EXTRAS=${INGOT_EXTRAS:-mysql,memcached,neutron,cinder}
 else
     INGOT_EXTRAS=${INGOT_EXTRAS:-mysql,memcached}
 fi
@@ -99,7 +100,11 @@ fi
 IRONIC_ENABLED_POWER_INTERFACES=${IRONIC_ENABLED_POWER_INTERFACES:-fake,ipmitool,redfish}
 IRONIC_ENABLED_RAID_INTERFACES=${IRONIC_ENABLED_RAID_INTERFACES:-fake,agent,no-raid}
 IRONIC_ENABLED_RESCUE_INTERFACES=${IRONIC_ENABLED_RESCUE_INTERFACES:-fake,agent,no-rescue}
-IRONIC_ENABLED_STORAGE_INTERFACES=${IRONIC_ENABLED_STORAGE_INTERFACES:-noop}
+if ingot_has_cinder; then
+    IRONIC_ENABLED_STORAGE_INTERFACES=${IRONIC_ENABLED_STORAGE_INTERFACES:-cinder,noop}
+else
+    IRONIC_ENABLED_STORAGE_INTERFACES=${IRONIC_ENABLED_STORAGE_INTERFACES:-noop}
+fi
 IRONIC_ENABLED_VENDOR_INTERFACES=${IRONIC_ENABLED_VENDOR_INTERFACES:-fake,no-vendor}
 INGOT_INTERFACES="bios boot console deploy firmware inspect management network power raid rescue storage vendor"
 # IRONIC_DEFAULT_<KIND>_INTERFACE of each kind: what a node gets that names none. Unset: what its hardware type prefers.
