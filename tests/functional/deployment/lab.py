@@ -91,7 +91,8 @@ class Process:
     def _can_fork(self) -> bool:
         """Whether it is a command of these tests' environment, with nothing that Python reads when it starts."""
         known = self.programs == HERE and self._command[0] in forks.COMMANDS
-        return known and not any(name.startswith("PYTHON") for name in self.environment)
+        given = {*self.environment, *({"PYTHONPATH"} & os.environ.keys())}
+        return known and not any(name.startswith("PYTHON") for name in given)
 
     def wait(self) -> None:
         """Wait for a command that ends on its own.

@@ -2,8 +2,9 @@
 
 import testtools
 
+from tests import patience
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_faults import CALLBACK, MACHINE
+from tests.functional.deployment.test_faults import MACHINE
 
 
 class Stuck(testtools.TestCase):
@@ -15,7 +16,8 @@ class Stuck(testtools.TestCase):
         return bench, uuid
 
     def test_a_machine_that_never_boots_is_explained_until_it_fails(self) -> None:
-        bench, uuid = self.available(options=CALLBACK)
+        patient = {"conductor": {"deploy_callback_timeout": int(patience.seconds(20))}}  # for the explanations before
+        bench, uuid = self.available(options=patient)
         bench.rack.control.order_fault(MACHINE, "boot_hang")
         bench.user.provision(uuid, "active")
         bench.reach(uuid, "wait call-back")
