@@ -233,7 +233,7 @@ class Api:
             exchange.rule = rule
             exchange.subject = Subject() if self.trail.is_on else None
         access = self._authenticate(route, exchange)
-        if not self.events.covers(route.path):
+        if not (self.events.is_on and self.events.covers(route.path)):
             return self._serve(route, operation, exchange, access)
         serve = functools.partial(self._serve, route, operation, exchange, access)
         return self.events.watch(describe(exchange, self._find_base(exchange)), serve)

@@ -157,8 +157,8 @@ class Events:
             self._middleware._notifier = self  # the library has no door for it
 
     def covers(self, path: str) -> bool:
-        """Return whether a route has events."""
-        return self.is_on and not path.startswith(_LEFT_OUT)
+        """Return whether a route has events, when they are on."""
+        return not path.startswith(_LEFT_OUT)
 
     def watch(self, asked: Asked, work: Callable[[], _Answer]) -> _Answer:
         """Answer a request, with an event before and one after.
