@@ -94,7 +94,7 @@ class TestMoving(testtools.TestCase):
 
     def variables(self, home: pathlib.Path) -> dict[str, str]:
         """Return what the page's shell finds: its commands, and where the files are."""
-        programs = [self.useFixture(client.warm_programs()).directory, lab.HERE]
+        programs = [self.useFixture(client.warm_programs()).directory, client.programs(), lab.HERE]
         return {
             "HOME": str(home),
             "INGOT_CONF": str(self.site.configs["ingot"]),

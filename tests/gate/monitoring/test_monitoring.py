@@ -25,7 +25,7 @@ MOST_SERIES = 2000
 
 EMPTY = {
     *("Nodes with a fault", "Steps that failed", "In maintenance, locked, overdue", "Nodes owned"),
-    *("Discovered machines", "Notifications, audit, sessions"),
+    *("Discovered machines", "Notifications, audit, sessions, other services"),
 }
 """Panels that show, at least in part, what a healthy site has nothing of, or what is off by default."""
 
