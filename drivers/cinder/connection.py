@@ -4,22 +4,17 @@ Volumes are attached by attachments of their own (Cinder's API 3.44): one reques
 and what is left of it after any fault is found by whom it is for.
 """
 
-import contextlib
-import functools
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import clock, context, errors, later, metrics
+from ingot.common import clock, errors, later, metrics
 from ingot.common.json_types import Json
 from ingot.drivers.openstack import service
 from ingot.drivers.openstack.service import show
 
 if TYPE_CHECKING:
-    import openstack.connection as openstack_connection
     import openstack.exceptions as openstack_errors
 else:
     openstack_errors = later.Module("openstack.exceptions")
@@ -37,31 +32,15 @@ SERVICE = service.Service(
 )
 
 
-class Cinder:
-    """Cinder, for one piece of work. Objects are in the words of its API.
+class Cinder(service.Client):
+    """Cinder, for one piece of work."""
 
-    :param connect: returns the shared connection.
-    :param ctx: of the request that is worked for; Cinder's log has its id, too.
-    """
-
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        connect: "Callable[[], openstack_connection.Connection]",
-        ctx: context.RequestContext,
-    ) -> None:
-        self._conf = conf
-        self._connect = connect
-        self._context = ctx
-
-    @functools.cached_property
-    def _proxy(self) -> Any:
-        return self._connect().global_request(self._context.global_id).block_storage
+    service = SERVICE
 
     def find_volume(self, ident: str) -> Json | None:
         """Return a volume; None if it is not there.
 
-        :raises IngotError: Cinder does not answer, or refuses; see :meth:`_ask`, as all methods.
+        :raises IngotError: Cinder does not answer, or refuses; see :meth:`service.Client._ask`, as all methods.
         """
         with self._ask(f"Volume {ident}"):
             try:
@@ -97,11 +76,3 @@ class Cinder:
                 self._proxy.set_volume_metadata(volume, **{f"ironic_node_{node}": json.dumps(about)})
         except errors.IngotError as exc:
             LOG.warning("Node %s: it is not noted that volume %s is %s: %s", node, volume, action, exc.message)
-
-    def _ask(self, what: str) -> contextlib.AbstractContextManager[None]:
-        """
-        :param what: is asked for, with its volume.
-        :raises StorageServiceUnavailable: Cinder or Keystone does not answer in time, or fails.
-        :raises StorageError: it refuses.
-        """
-        return SERVICE.ask(self._conf, what)

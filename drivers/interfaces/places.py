@@ -132,23 +132,20 @@ def _list_lacks(
     task: Task, vif: Json, find_lack: FindLack, find_objection: FindObjection
 ) -> Iterator[tuple[str, str | None]]:
     """Yield uuids of ports and portgroups with the reason why a VIF cannot be attached there; None: it can."""
+    named = vif.get("port_uuid") or vif.get("portgroup_uuid")
     shared = {port.portgroup_id for port in task.ports if NOTE in port.internal_info}
-    for port in task.ports:
-        lack = _find_vif(port) or find_objection(port) or find_lack(port)
-        if vif.get("portgroup_uuid") or vif.get("port_uuid", port.uuid) != port.uuid:
+    for one in list_places(task):
+        lack = _find_vif(one) or find_objection(one)
+        if named not in (None, one.uuid):
             lack = "it was not asked for"
-        elif port.portgroup_id is not None and port.portgroup_id not in shared:
-            lack = lack or "it is in a portgroup"
-        yield port.uuid, lack
-    for group in task.portgroups:
-        lack = _find_vif(group) or find_objection(group)
-        if vif.get("port_uuid") or vif.get("portgroup_uuid", group.uuid) != group.uuid:
-            lack = "it was not asked for"
-        elif group.id in shared:
+        elif isinstance(one, models.Port):
+            alone = one.portgroup_id is None or one.portgroup_id in shared
+            lack = lack or find_lack(one) or (None if alone else "it is in a portgroup")
+        elif one.id in shared:
             lack = "a VIF is attached to one of its ports"
-        elif all(find_lack(port) for port in list_members(task, group)):
+        elif all(find_lack(port) for port in list_members(task, one)):
             lack = lack or "it has no port that could be connected"
-        yield group.uuid, lack
+        yield one.uuid, lack
 
 
 def _find_vif(one: PortLike) -> str | None:

@@ -4,20 +4,15 @@ Everything that is asked ends within ``[neutron] request_timeout``, and every er
 in Neutron's own words.
 """
 
-import contextlib
-import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from oslo_config import cfg
-
-from ingot.common import context, errors, later, metrics
+from ingot.common import errors, later, metrics
 from ingot.common.json_types import Json
 from ingot.drivers.openstack import service
 from ingot.drivers.openstack.service import show
 
 if TYPE_CHECKING:
-    import openstack.connection as openstack_connection
     import openstack.exceptions as openstack_errors
 else:
     openstack_errors = later.Module("openstack.exceptions")
@@ -42,26 +37,10 @@ check = SERVICE.check
 connect = SERVICE.connect
 
 
-class Neutron:
-    """Neutron, for one piece of work. Objects are in the words of its API.
+class Neutron(service.Client):
+    """Neutron, for one piece of work."""
 
-    :param connect: returns the shared connection.
-    :param ctx: of the request that is worked for; Neutron's log has its id, too.
-    """
-
-    def __init__(
-        self,
-        conf: cfg.ConfigOpts,
-        connect: "Callable[[], openstack_connection.Connection]",
-        ctx: context.RequestContext,
-    ) -> None:
-        self._conf = conf
-        self._connect = connect
-        self._context = ctx
-
-    @functools.cached_property
-    def _proxy(self) -> Any:
-        return self._connect().global_request(self._context.global_id).network
+    service = SERVICE
 
     # Networks
 
@@ -70,7 +49,7 @@ class Neutron:
 
         :param field: what names it, for messages.
         :raises Invalid: there is none, or there are several of that name.
-        :raises IngotError: Neutron does not answer, or refuses; see :meth:`_ask`, as all methods.
+        :raises IngotError: Neutron does not answer, or refuses; see :meth:`service.Client._ask`, as all methods.
         """
         with self._ask(f"Network {given} ({field})"):
             found = show(self._proxy.networks(id=given)) or show(self._proxy.networks(name=given))
@@ -177,11 +156,3 @@ class Neutron:
             if answer.status_code not in _GONE:
                 openstack_errors.raise_from_response(answer)
                 raise ValueError(f"HTTP {answer.status_code} for the deletion of a port")
-
-    def _ask(self, what: str) -> contextlib.AbstractContextManager[None]:
-        """
-        :param what: is asked for, with its network or port.
-        :raises NetworkServiceUnavailable: Neutron or Keystone does not answer in time, or fails.
-        :raises NetworkError: it refuses.
-        """
-        return SERVICE.ask(self._conf, what)

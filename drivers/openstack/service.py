@@ -6,15 +6,16 @@ the service's own words.
 
 import contextlib
 import dataclasses
+import functools
 import importlib.util
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
 from oslo_log import log
 from prometheus_client import Counter
 
-from ingot.common import errors, fetching, later
+from ingot.common import context, errors, fetching, later
 from ingot.common.json_types import Json
 
 if TYPE_CHECKING:
@@ -123,6 +124,39 @@ class Service:
             raise self.unavailable(what=what, reason=f"what answers is no {self.name}") from exc
         finally:
             self.requests.labels(outcome).inc()
+
+
+class Client:
+    """A service, for one piece of work. Objects are in the words of its API.
+
+    :cvar service: which one.
+    :param connect: returns the shared connection.
+    :param ctx: of the request that is worked for; the service's log has its id, too.
+    """
+
+    service: ClassVar[Service]
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        connect: "Callable[[], openstack_connection.Connection]",
+        ctx: context.RequestContext,
+    ) -> None:
+        self._conf = conf
+        self._connect = connect
+        self._context = ctx
+
+    @functools.cached_property
+    def _proxy(self) -> Any:
+        connection = self._connect().global_request(self._context.global_id)
+        return getattr(connection, self.service.kind.replace("-", "_"))
+
+    def _ask(self, what: str) -> contextlib.AbstractContextManager[None]:
+        """
+        :param what: is asked for, with its name.
+        :raises IngotError: the service does not answer in time, or fails; or it refuses. See :class:`Service`.
+        """
+        return self.service.ask(self._conf, what)
 
 
 def show(found: Iterable[Any]) -> list[Json]:
