@@ -66,7 +66,7 @@ class Host(fixtures.Fixture):  # type: ignore[misc]
         place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         place.chmod(0o755)
         root = place / "root"
-        self.addCleanup(environments.run, "rm", "-rf", "--one-file-system", root)
+        self.addCleanup(environments.run, "rm", "-rf", "--one-file-system", root, timeout=1200)
         packages = f"--include={','.join(_PACKAGES)}"
         environments.run("mmdebstrap", "--variant=minbase", packages, "bookworm", root, timeout=3600)
         self._prepare(root)
