@@ -637,19 +637,29 @@ class BootOptionsTest(NeutronCase):
         task, vif = self.task(boot_interface="ipxe", driver_info=files), self.vif()
         self.attach(task, vif)
         task.driver.network.add_cleaning_network(task)
-        task.driver.boot.prepare_ramdisk(task, {})
-        (port,) = (one for one in self.service.ports if one["device_id"])
-        self.assertEqual(
-            {
-                **dict.fromkeys(("66", "150", "server-ip-address"), "10.0.0.2"),
-                "tag:!ipxe,67": "snponly.efi",
-                "tag:ipxe,67": "http://10.0.0.1:6385/boot.ipxe",
-            },
-            {option["opt_name"]: option["opt_value"] for option in port["extra_dhcp_opts"]},
-        )
+        of_4 = {
+            **dict.fromkeys(("66", "150", "server-ip-address"), "10.0.0.2"),
+            "tag:!ipxe,67": "snponly.efi",
+            "tag:ipxe,67": "http://10.0.0.1:6385/boot.ipxe",
+        }
+        self.assertEqual({4: of_4}, self.given(task))
+        task.conf.set_override("tftp_server", "fd00::2", group="pxe")
+        of_6 = {"tag:!ipxe6,59": "tftp://[fd00::2]/snponly.efi", "tag:ipxe6,59": "http://10.0.0.1:6385/boot.ipxe"}
+        self.assertEqual({6: of_6}, self.given(task))
+        task.conf.set_override("tftp_server", "boot.example.org", group="pxe")
+        self.assertEqual({4, 6}, set(self.given(task)))
         task.driver.network.remove_cleaning_network(task)
         task.driver.boot.clean_up_ramdisk(task)
         self.assertEqual({None}, {option["opt_value"] for option in self.port(vif)["extra_dhcp_opts"]})
+
+    def given(self, task: fakes.MemoryTask) -> dict[int, dict[str, str]]:
+        """Have a machine boot; return the options of its port, by the version of IP."""
+        task.driver.boot.prepare_ramdisk(task, {})
+        (port,) = (one for one in self.service.ports if one["device_id"])
+        found: dict[int, dict[str, str]] = {}
+        for option in port["extra_dhcp_opts"]:
+            found.setdefault(option["ip_version"], {})[option["opt_name"]] = option["opt_value"]
+        return found
 
     def test_a_node_without_ports_in_neutron_is_refused(self) -> None:
         task = self.task(boot_interface="ipxe")
