@@ -4,7 +4,9 @@ Meanwhile users behind a load balancer deploy and undeploy the machines of a rac
 on the release before. On MariaDB all that is replaced is killed; on PostgreSQL services are pinned, and one goes back.
 """
 
+import os
 import signal
+import time
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,6 +20,9 @@ from tests.functional.deployment import lab
 from tests.gate import environments, upgrading
 
 MACHINES = 3
+SIDE_BY_SIDE_S = 60 * float(os.environ.get("INGOT_TEST_SIDE_BY_SIDE", "0"))
+"""How long, in the variable in minutes, conductors of two releases work beside each other; by hand for hours."""
+
 _BEFORE = "0.2"
 _PIN = f"[DEFAULT]\npin_release_version = {_BEFORE}\n"
 
@@ -84,6 +89,14 @@ class _Rolled:
         self.site.eventually(check, f"every machine is deployed {when}")
         self.assertEqual([], self.reader.failures, when)
 
+    def stay_side_by_side(self: Any) -> None:
+        """Have conductors of both releases at work for some time."""
+        until = time.monotonic() + SIDE_BY_SIDE_S
+        self.wait_until_all_deployed("on conductors of two releases")
+        while time.monotonic() < until:
+            self.wait_until_all_deployed("on conductors of two releases")
+        self.assertEqual({"0.2", "0.3"}, {release for release, _rpc in self.online()})
+
     def command(self: Any, name: str, *arguments: str) -> str:
         """Run a command that must succeed; return what it prints."""
         process = self.site.make([name], "-".join((name, *arguments)), *arguments)
@@ -136,9 +149,12 @@ class TestKilled(_Rolled, testtools.TestCase):
         self.command("ingot-dbsync", "add_key")
         self.command("ingot-status", "upgrade", "check")
         self.wait_until_all_deployed("on the database of the next release")
-        for name in self.site.conductors:
-            self.kill_twice(self.site.conductors[name])
-            self.wait_until_all_serve()
+        first, second = self.site.conductors.values()
+        self.kill_twice(first)
+        self.wait_until_all_serve()
+        self.stay_side_by_side()
+        self.kill_twice(second)
+        self.wait_until_all_serve()
         self.wait_until_all_deployed("on the next release's conductors")
         self.assertEqual([("0.3", versions.RPC_VERSION)] * len(self.site.conductors), self.online())
         for name in self.site.apis:
@@ -197,8 +213,7 @@ class TestPinned(_Rolled, testtools.TestCase):
         self.pin()
         first, second = self.site.conductors
         self.replace_conductor(first)
-        self.assertEqual({"0.2", "0.3"}, {release for release, _rpc in self.online()})
-        self.wait_until_all_deployed("on conductors of two releases")
+        self.stay_side_by_side()
         self.replace(self.site.conductors[first], environments.previous_release())
         self.wait_until_all_serve()
         self.assertEqual(["0.2", "0.2"], [release for release, _rpc in self.online()])
