@@ -37,7 +37,7 @@ PORT = "port3"
 """Of the switch, where the last machine's cable ends."""
 
 NEW, CLEANING, PROVISIONING, TENANT = 50, 100, 200, 300
-"""VLANs: the first is that of machines that nobody has accepted yet."""
+"""VLANs: the first is that of machines that are not accepted yet."""
 
 _OPERATORS = (NEW, CLEANING, PROVISIONING)
 _SILENCE_S = patience.seconds(5)
