@@ -65,7 +65,7 @@ STEPS=(
     # These tests share nothing with others of their class.
     "functional     | tests | 5 | 20 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 5"
     # On a network of its own.
-    "machine-room   | check | 1 | 20 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh"
+    "machine-room   | check | 1 | 22 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh"
     # The longest begin first. A worker for each of the longest machines, and one for the others.
     "real-machine   | tests | 3 | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
     # Servers with systemd, one with an emulated machine on its network, and the image of containers: nspawn and buildah.

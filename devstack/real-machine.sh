@@ -29,6 +29,7 @@ PACKAGES=(
     mtools gdisk e2fsprogs syslinux syslinux-common           # its image; the loader for UEFI is fetched with the ramdisk
     pxelinux                                                  # a loader that TFTP gives it; those for UEFI are fetched
     chromium                                                  # types on its serial console
+    tgt                                                       # exports its volume
 )
 
 quietly() { # LOG COMMAND...: of a command that fails, the end of its log is shown

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import fixtures
@@ -62,16 +62,23 @@ exec /usr/bin/ovs-vsctl --timeout=20 "$@"
 """
 
 
+def prepare() -> pathlib.Path:
+    """Return the programs of an environment with what Ingot changes switches with; make it if it is not there."""
+    return environments.cached("switch", *REQUIREMENTS)
+
+
 class OpenVSwitch(fixtures.Fixture):
     """
     Its datapath is in a network of its own, where ``ip`` and Python can be at its ports.
 
     :param names: of the ports for machines.
     :param vlans: of ports that are always on one VLAN each.
+    :param cards: cards of the test's own network that are ports, too, with their VLANs; its datapath is there then.
     """
 
-    def __init__(self, names: Sequence[str], vlans: Sequence[int] = ()) -> None:
+    def __init__(self, names: Sequence[str], vlans: Sequence[int] = (), cards: Mapping[str, int] | None = None) -> None:
         super().__init__()
+        self._cards = cards or {}
         self._names = names
         self._vlans = vlans
         self._server: subprocess.Popen[bytes] | None = None
@@ -87,10 +94,13 @@ class OpenVSwitch(fixtures.Fixture):
         self._start("ovsdb", "ovsdb-server", database, f"--remote=p{self._socket}")
         self._wait(lambda: (self.place / "db.sock").exists(), "the database of Open vSwitch")
         self.run("--no-wait", "init")
-        self._datapath = self._start("vswitchd", "unshare", "--net", "ovs-vswitchd", self._socket)
+        apart = () if self._cards else ("unshare", "--net")
+        self._datapath = self._start("vswitchd", *apart, "ovs-vswitchd", self._socket)
         self.run("add-br", BRIDGE, "--", "set", "bridge", BRIDGE, "datapath_type=netdev")
         for name in self._names:
             self._add_port(name)
+        for card, vlan in self._cards.items():
+            self.run("add-port", BRIDGE, card, f"tag={vlan}")
         for vlan in self._vlans:
             self._add_port(f"vlan{vlan}", f"tag={vlan}")
         self._prepare_login()

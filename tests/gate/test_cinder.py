@@ -50,7 +50,7 @@ class CinderTest(testtools.TestCase):
         self.index, self.uuid = 0, ""
 
     def logs(self) -> str:
-        return f"{self.bench.logs()}\n--- cinder.log\n{self.cinder.process.log.read_text()[-10000:]}"
+        return f"{self.bench.logs()}\n--- cinder.log\n{self.cinder.last_words()}"
 
     def forget_hooks(self) -> None:
         self.gateway.before = self.gateway.after = lambda _request: None

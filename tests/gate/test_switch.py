@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import testtools
 
 from tests.functional.deployment import lab
-from tests.gate import environments, switches
+from tests.gate import switches
 
 CLEANING, PROVISIONING, TENANT = 100, 200, 300
 PORT = "machine0"
@@ -29,7 +29,7 @@ class SwitchTest(testtools.TestCase):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cls.switch = cls.enterClassContext(switches.OpenVSwitch((PORT,), (CLEANING, PROVISIONING, TENANT)))
-        python = environments.cached("switch", *switches.REQUIREMENTS) / "python"
+        python = switches.prepare() / "python"
         options = {**OPTIONS, **cls.switch.options(), "switch": {**OPTIONS["switch"], "python": python}}
         cls.bench = cls.enterClassContext(lab.Lab(options=options))
 

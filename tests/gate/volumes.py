@@ -3,7 +3,7 @@
 import functools
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import fixtures
 import requests
@@ -12,7 +12,7 @@ from openstack import connection
 
 from ingot.rack import ports
 from tests.functional.deployment import lab
-from tests.gate import client, cloud, environments
+from tests.gate import client, cloud, environments, targets
 
 REQUIREMENTS = ("cinder>=27.0",)
 
@@ -30,9 +30,10 @@ _SERVE = """
 import sys
 import eventlet
 eventlet.monkey_patch()
-import pathlib, uuid
+import os, pathlib, uuid
 import eventlet.wsgi
 import sqlalchemy
+from oslo_concurrency import processutils
 from oslo_config import cfg
 from oslo_log import log
 from oslo_service import wsgi
@@ -77,6 +78,39 @@ class Shelf(driver.VolumeDriver):
         return {"volume_backend_name": "shelf", "vendor_name": "gate", "driver_version": "1",
                 "storage_protocol": "iSCSI", **size}
 
+class TargetShelf(Shelf):
+    def do_setup(self, context):
+        super().do_setup(context)
+        self.files = pathlib.Path(directory, "volumes")
+        self.files.mkdir(exist_ok=True)
+        self._change("account", "new", "--user", USERNAME, "--password", PASSWORD)
+
+    def _change(self, mode, op, *words):
+        command = ["tgtadm", "--lld", "iscsi", "--mode", mode, "--op", op, *words]
+        processutils.execute(*command, env_variables={**os.environ, "TGT_IPC_SOCKET": SOCKET, "PATH": SEARCHED})
+
+    def _number(self, volume):
+        return "--tid", str(int(volume.id[:7], 16) + 1)
+
+    def create_volume(self, volume):
+        with (self.files / volume.id).open("wb") as file:
+            file.truncate(volume.size * 2**30)
+
+    def delete_volume(self, volume):
+        (self.files / volume.id).unlink(missing_ok=True)
+
+    def initialize_connection(self, volume, connector):
+        found, number = super().initialize_connection(volume, connector), self._number(volume)
+        self._change("target", "new", *number, "--targetname", found["data"]["target_iqn"])
+        self._change("logicalunit", "new", *number, "--lun", "1", "--backing-store", str(self.files / volume.id))
+        self._change("account", "bind", *number, "--user", USERNAME)
+        self._change("target", "bind", *number, "--initiator-name", connector["initiator"])
+        return found
+
+    def terminate_connection(self, volume, connector, **kwargs):
+        super().terminate_connection(volume, connector, **kwargs)
+        self._change("target", "delete", "--force", *self._number(volume))
+
 CONF = cfg.CONF
 CONF(["--config-file", directory + "/cinder.conf"], project="cinder", version="gate")
 log.setup(CONF, "cinder")
@@ -108,7 +142,7 @@ report_interval = 5
 service_down_time = 86400
 scheduler_driver_init_wait_time = 1
 [shelf]
-volume_driver = __main__.Shelf
+volume_driver = __main__.{driver}
 volume_backend_name = shelf
 [database]
 connection = sqlite:///{directory}/cinder.sqlite
@@ -128,14 +162,26 @@ service_token_roles_required = true
 """
 
 
+class Shelf(NamedTuple):
+    """A storage that really exports volumes.
+
+    :param address: by which machines reach it.
+    """
+
+    address: str
+    target: targets.Target
+
+
 class Cinder(fixtures.Fixture):
     """
     :param keystone: whom it asks; None: it believes everyone.
+    :param shelf: what exports its volumes; None: its storage only notes what it is asked for.
     :ivar url: of the API, without a version.
     """
 
-    def __init__(self, keystone: cloud.Keystone | None = None) -> None:
+    def __init__(self, keystone: cloud.Keystone | None = None, shelf: Shelf | None = None) -> None:
         super().__init__()
+        self._shelf = shelf
         self._keystone = keystone
 
     def _setUp(self) -> None:
@@ -144,7 +190,11 @@ class Cinder(fixtures.Fixture):
         port = ports.tcp()
         self.url = f"http://127.0.0.1:{port}"
         (self.directory / "cinder.conf").write_text(self._configuration(programs.parent / "etc" / "cinder"))
-        constants = f"PORTAL, USERNAME, PASSWORD = {(PORTAL, USERNAME, PASSWORD)!r}\n"
+        known = {"USERNAME": USERNAME, "PASSWORD": PASSWORD, "PORTAL": PORTAL}
+        if self._shelf is not None:
+            portal = f"{self._shelf.address}:{self._shelf.target.port}"
+            known |= {"PORTAL": portal, "SOCKET": str(self._shelf.target.socket), "SEARCHED": targets.PATH}
+        constants = "".join(f"{name} = {value!r}\n" for name, value in known.items())
         program = [str(programs / "python"), "-W", "ignore", "-c", constants + _SERVE, str(port), str(self.directory)]
         self.process = lab.Process(program, self.directory / "cinder.log")
         self.addCleanup(self.process.stop)
@@ -154,7 +204,8 @@ class Cinder(fixtures.Fixture):
 
     def _configuration(self, etc: pathlib.Path) -> str:
         strategy = "noauth" if self._keystone is None else "keystone"
-        own = _CONFIGURATION.format(directory=self.directory, etc=etc, strategy=strategy)
+        driver = "Shelf" if self._shelf is None else "TargetShelf"
+        own = _CONFIGURATION.format(directory=self.directory, etc=etc, strategy=strategy, driver=driver)
         if self._keystone is None:
             return own
         who = self._keystone.credentials("ingot")
@@ -172,7 +223,11 @@ class Cinder(fixtures.Fixture):
             return False
 
     def eventually(self, check: Callable[[], bool], what: str) -> None:
-        lab.eventually(check, what, client.PATIENCE_S, lambda: self.process.log.read_text()[-10000:])
+        lab.eventually(check, what, client.PATIENCE_S, self.last_words)
+
+    def last_words(self) -> str:
+        """Return the end of its log."""
+        return self.process.log.read_text()[-10000:]
 
     def options(self, url: str = "") -> dict[str, dict[str, Any]]:
         """Return how Ingot uses it.
@@ -205,6 +260,10 @@ class Cinder(fixtures.Fixture):
         ident = str(self._api.create_volume(size=1, name=name).id)
         self.eventually(lambda: bool(self.volume(ident)["status"] == "available"), f"volume {ident} is available")
         return ident
+
+    def file(self, ident: str) -> pathlib.Path:
+        """Return the file of a volume that is really exported."""
+        return self.directory / "volumes" / ident
 
     def delete_volume(self, ident: str) -> None:
         self._api.delete_volume(ident)

@@ -5,14 +5,18 @@ import functools
 import http.server
 import json
 import pathlib
+import select
 import shutil
+import socket
 import threading
 import time
 from typing import Any
 
 from ingot.rack.process import RackProcess
+from tests import patience
 from tests.functional.deployment import lab
-from tests.gate.real_machine.bench import MACHINE, PATIENT, PLACE, Bench
+from tests.gate import environments, switches
+from tests.gate.real_machine.bench import LONGEST_PAUSE_S, MACHINE, PATIENT, PLACE, Bench
 
 ADDRESS = "10.77.0.1"
 """This computer's, on the bridge that devstack/machine-room.sh has made."""
@@ -28,6 +32,17 @@ MACHINES = DIRECTORY / "machines"
 PASSWORD = "a password"
 UEFI, BIOS, HTTP, SECURE = range(4)
 """The machines, by number."""
+
+PORT = "port3"
+"""Of the switch, where the last machine's cable ends."""
+
+NEW, CLEANING, PROVISIONING, TENANT = 50, 100, 200, 300
+"""VLANs: the first is that of machines that are not accepted yet."""
+
+_OPERATORS = (NEW, CLEANING, PROVISIONING)
+_SILENCE_S = patience.seconds(5)
+_LISTENS_TO_ALL = 0x0003
+"""Protocol of sockets that get every frame (ETH_P_ALL)."""
 
 _FIRMWARE = ("uefi", "bmc", "uefi-http", "uefi-secure")
 _LOADERS = {
@@ -48,6 +63,18 @@ class _Files(http.server.SimpleHTTPRequestHandler):
         """Drop the log of requests, to keep the test's output readable."""
 
 
+def _subnet(vlan: int) -> str:
+    """Return what addresses begin with on a VLAN."""
+    return f"10.77.{vlan}"
+
+
+def _listen(name: str) -> socket.socket:
+    """Return a socket with every frame that arrives at a network card."""
+    listener = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_LISTENS_TO_ALL))
+    listener.bind((name, _LISTENS_TO_ALL))
+    return listener
+
+
 class Room(Bench):
     """Everything in the room. The bench's machine is the one that is looked at."""
 
@@ -62,6 +89,7 @@ class Room(Bench):
         self.addCleanup(shutil.rmtree, DIRECTORY, ignore_errors=True)
         self._serve_files()
         self._lay_out_loaders()
+        self._lay_out_vlans()
         self.rack = RackProcess(
             self.directory / "rack",
             machines=len(_FIRMWARE),
@@ -113,9 +141,48 @@ class Room(Bench):
             place.parent.mkdir(parents=True)
             shutil.copyfile(PLACE / "netboot" / name, place)
 
+    def _lay_out_vlans(self) -> None:
+        """Have this computer on each VLAN; the machine at the switch is on that of new ones."""
+        self.switch = self.useFixture(switches.OpenVSwitch((), (*_OPERATORS, TENANT), cards={PORT: NEW}))
+        for vlan in _OPERATORS:
+            environments.run("ip", "address", "add", f"{_subnet(vlan)}.1/24", "dev", f"vlan{vlan}")
+
+    def hear(self, mac: str) -> set[int]:
+        """Wait for frames of a machine; return the VLANs on which there are some."""
+        with contextlib.ExitStack() as ends:
+            listeners = {ends.enter_context(_listen(f"vlan{vlan}")): vlan for vlan in (*_OPERATORS, TENANT)}
+            heard: set[int] = set()
+
+            def has_heard() -> bool:
+                ready, _, _ = select.select(listeners, [], [], LONGEST_PAUSE_S)
+                heard.update(listeners[one] for one in ready if one.recv(2048)[6:12].hex(":") == mac)
+                return bool(heard)
+
+            self.eventually(has_heard, f"{mac} is heard")
+            until = time.monotonic() + _SILENCE_S
+            while time.monotonic() < until:
+                has_heard()
+            return heard
+
     def _configuration(self) -> str:
+        options = {**self.switch.options(), "switch": self._switch_options()}
+        groups = (f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in one.items()) for group, one in options.items())
+        return "\n".join([*groups, self._own_configuration()])
+
+    def _switch_options(self) -> dict[str, Any]:
+        return {
+            "python": switches.prepare() / "python",
+            "cleaning_vlan": CLEANING,
+            "provisioning_vlan": PROVISIONING,
+            "tenant_networks": f"web:{TENANT}",
+        }
+
+    def _own_configuration(self) -> str:
+        ranges = {f"vlan{vlan}": _subnet(vlan) for vlan in _OPERATORS}
         return f"""[DEFAULT]
 host = room
+enabled_network_interfaces = noop,switch
+default_network_interface = noop
 auth_strategy = noauth
 state_path = {self.directory}
 my_ip = {ADDRESS}
@@ -124,7 +191,7 @@ debug = true
 host_ip = {ADDRESS}
 port = {_PORT}
 ramdisk_heartbeat_timeout = 40
-machine_networks = 10.77.0.0/24
+machine_networks = 10.77.0.0/16
 [conductor]
 force_power_state_during_sync = false
 [deploy]
@@ -145,8 +212,9 @@ kernel_append_params = console=ttyS0,115200 no_timer_check mitigations=off
 enabled = true
 driver = ipmi
 [boot_services]
-interfaces = {BRIDGE}
-dhcp_ranges = room=10.77.0.50-10.77.0.99/24
+interfaces = {",".join([BRIDGE, *ranges])}
+dhcp_ranges = {",".join(f"{name}={net}.50-{net}.99/24" for name, net in [("room", "10.77.0"), *ranges.items()])}
+routers = {",".join(f"{name}:{net}.1" for name, net in ranges.items())}
 refresh_interval = 1
 directory = {DIRECTORY}
 """
@@ -171,6 +239,23 @@ directory = {DIRECTORY}
     def switch_off(self, number: int) -> None:
         """Push the button of a machine for a long time."""
         self.rack.control.power(self.rack.machines[number]["name"], "off")
+
+    def switch_off_by_ingot(self, uuid: str) -> None:
+        """Have Ingot switch off a machine; wait until it has."""
+        self.user.put(f"/v1/nodes/{uuid}/states/power", {"target": "power off"})
+        self.eventually(lambda: self._is_off(self.user.node(uuid)), "the machine is off")
+
+    def _is_off(self, node: dict[str, Any]) -> bool:
+        return node["power_state"] == "power off" and node["reservation"] is None
+
+    def wait_for_agent(self, uuid: str, part: str) -> None:
+        """Wait for an agent that has this in its address."""
+
+        def has_called() -> bool:
+            return part in (self.user.node(uuid)["driver_internal_info"].get("agent_url") or "")
+
+        self.eventually(has_called, f"an agent has called that has {part} in its address")
+        self.say(f"the agent called from {part}")
 
     def console_of(self, number: int) -> str:
         """Return all that a machine has said on its serial console."""
