@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import openstack
@@ -10,8 +10,11 @@ import testtools
 from openstack import exceptions
 
 from tests.functional.deployment import lab
-from tests.gate import cloud, networking
+from tests.gate import cloud, networking, switches
 
+_PORT = "machine0"
+_FAKE_LINK = {"switch_id": networking.SWITCH_MAC, "switch_info": networking.SWITCH, "port_id": "port-0"}
+_LINK = {"switch_id": switches.MAC, "switch_info": switches.NAME, "port_id": _PORT}
 _MACHINES = 2
 _QUICK = {"neutron": {"port_sweep_interval": 5}}
 
@@ -20,6 +23,7 @@ class NeutronTest(testtools.TestCase):
     """The tests share a cloud and a rack; each has a machine of its own, and none of them leaves a port."""
 
     keystone: ClassVar[cloud.Keystone]
+    switch: ClassVar[switches.OpenVSwitch]
     neutron: ClassVar[networking.Neutron]
     gateway: ClassVar[networking.Gateway]
     bench: ClassVar[lab.Lab]
@@ -29,7 +33,8 @@ class NeutronTest(testtools.TestCase):
     def setUpClass(cls) -> None:
         super().setUpClass()
         cls.keystone = cls.enterClassContext(cloud.Keystone())
-        cls.neutron = cls.enterClassContext(networking.Neutron(cls.keystone))
+        cls.switch = cls.enterClassContext(switches.OpenVSwitch((_PORT,), list(networking.VLANS.values())))
+        cls.neutron = cls.enterClassContext(networking.Neutron(cls.keystone, cls.switch.options()))
         cls.gateway = cls.enterClassContext(networking.Gateway(cls.neutron.url))
         options = cls.neutron.options(cls.gateway.url)
         options["neutron"] |= _QUICK["neutron"]
@@ -44,13 +49,14 @@ class NeutronTest(testtools.TestCase):
         self.gateway.before = self.gateway.after = lambda _request: None
         self.gateway.is_away = False
 
-    def enroll(self, index: int = 0, **fields: Any) -> str:
-        """Enroll a machine whose ports are cabled to the fake switch; it goes with the test."""
-        user = self.bench.user
-        self.uuid = self.bench.enroll(index, network_interface="neutron", **fields)
-        for number, port in enumerate(user.get(f"/v1/nodes/{self.uuid}/ports")["ports"]):
-            link = {"switch_id": networking.SWITCH_MAC, "switch_info": networking.SWITCH, "port_id": f"port-{number}"}
-            user.patch(f"/v1/ports/{port['uuid']}", {"/local_link_connection": link})
+    def enroll(self, index: int = 0, link: Mapping[str, str] = _FAKE_LINK) -> str:
+        """Enroll a machine; it goes with the test.
+
+        :param link: what its port is cabled to.
+        """
+        self.uuid = self.bench.enroll(index, network_interface="neutron")
+        for port in self.bench.user.get(f"/v1/nodes/{self.uuid}/ports")["ports"]:
+            self.bench.user.patch(f"/v1/ports/{port['uuid']}", {"/local_link_connection": link})
         self.addCleanup(self.delete, self.uuid)
         return self.uuid
 
@@ -163,6 +169,35 @@ class WayTest(NeutronTest):
         self.forget_hooks()
         self.delete(uuid)
         self.bench.eventually(lambda: not self.own_ports(), "the sweep finds the port")
+
+
+class SwitchTest(NeutronTest):
+    """Neutron's mechanism driver moves the port of a real Open vSwitch."""
+
+    def look(self, request: networking.Request) -> None:
+        """Note, while a conductor waits for a change, where the machine is: its VLAN, and where its frames arrive."""
+        if request.path.split("/")[2].startswith("ports"):
+            tag = self.switch.tag(_PORT)
+            self.seen.append((request.method, tag, [] if tag is None else self.switch.hears(_PORT)))
+
+    def test_a_machine_is_moved_from_vlan_to_vlan(self) -> None:
+        cleaning, provisioning, tenant = (networking.VLANS[name] for name in ("cleaning", "provisioning", "tenant"))
+        before = len(self.switch.tags(_PORT))
+        self.seen: list[tuple[str, int | None, list[int]]] = []
+        uuid = self.enroll(link=_LINK)
+        self.gateway.after = self.look  # type: ignore[assignment]
+        cleaned = [("POST", cleaning, [cleaning]), ("DELETE", None, [])]
+        self.bench.make_available(uuid)
+        self.assertEqual(cleaned, self.seen)
+        self.attach(uuid)
+        self.deploy(uuid)
+        self.bench.reach(uuid, "active")
+        self.assertEqual((tenant, [tenant]), (self.switch.tag(_PORT), self.switch.hears(_PORT)))
+        self.bench.user.provision(uuid, "deleted")
+        self.bench.reach(uuid, "available")
+        moved = [cleaning, None, provisioning, None, tenant, None, cleaning, None]
+        self.assertEqual(moved, self.switch.tags(_PORT)[before:])
+        self.assert_nothing_left()
 
 
 class BaremetalAgentTest(NeutronTest):
