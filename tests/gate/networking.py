@@ -200,10 +200,11 @@ class Request:
     :ivar number: of those that change something, which came before.
     """
 
-    def __init__(self, number: int, method: str, path: str) -> None:
+    def __init__(self, number: int, method: str, path: str, body: bytes) -> None:
         self.number = number
         self.method = method
         self.path = path
+        self.body = body
 
 
 class Gateway(fixtures.Fixture):
@@ -240,7 +241,7 @@ class Gateway(fixtures.Fixture):
             return 0
         request = None
         if method != "GET":
-            request = Request(len(self.writes), method, path)
+            request = Request(len(self.writes), method, path, body)
             self.writes.append(request)
             if (status := self.before(request)) is not None:
                 return status

@@ -95,6 +95,13 @@ class WayTest(SwitchTest):
         self.give_back(uuid)
         self.assertEqual([None, CLEANING, None], self.switch.tags(PORT)[before + 5 :])
 
+    def test_ports_of_a_node_that_is_deleted_leave_their_vlan(self) -> None:
+        uuid = self.enroll()
+        self.play(uuid)
+        self.assertEqual([TENANT], self.switch.hears(PORT))
+        self.delete(uuid)
+        self.bench.eventually(lambda: self.switch.tag(PORT) is None, "the port is on no VLAN")
+
     def test_validation_and_the_switchs_own_words(self) -> None:
         uuid = self.enroll("nowhere")
         self.bench.user.provision(uuid, "manage")
