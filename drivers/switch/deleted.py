@@ -14,7 +14,7 @@ LOG = log.getLogger(__name__)
 
 
 def take_back(fleet: Fleet) -> None:
-    """Take these ports off their VLANs; what is not done is done in the next round, by the conductor whose turn it is."""
+    """Take these ports off their VLANs; what is not done is done in the next round, by any conductor."""
     left = fleet.list_left(leftovers.SWITCH_PORTS)
     if not left:
         return
