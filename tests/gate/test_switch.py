@@ -45,8 +45,8 @@ class SwitchTest(testtools.TestCase):
 
     def delete(self, uuid: str) -> None:
         hold = [{"op": "add", "path": "/maintenance", "value": True}]
-        self.bench.user.request("PATCH", f"/v1/nodes/{uuid}", hold)
-        self.bench.user.delete(f"/v1/nodes/{uuid}")
+        if self.bench.user.request("PATCH", f"/v1/nodes/{uuid}", hold).status_code != 404:
+            self.bench.user.delete(f"/v1/nodes/{uuid}")
 
     def play(self, uuid: str, watch: Callable[[int], None] = lambda _vlan: None) -> None:
         """Have the machine cleaned and deployed.
