@@ -348,6 +348,8 @@ class AwayTest(NeutronTest):
             self.bench.user.provision(uuid, "manage")
             self.bench.reach(uuid, "manageable")
             self.bench.user.delete(f"/v1/nodes/{uuid}/maintenance")  # until then the node is left alone
+            self.bench.eventually(lambda: not self.own_ports(), "the sweep has deleted what is left")
+            self.bench.eventually(lambda: self.bench.user.node(uuid)["reservation"] is None, "it is done")
 
     def test_a_step_fails_with_the_reason_and_leaves_nothing(self) -> None:
         uuid = self.enroll(1)
