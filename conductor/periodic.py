@@ -12,12 +12,13 @@ from futurist import periodics
 from oslo_log import log
 
 from ingot.common import clock, context, errors, interfaces, metrics
+from ingot.common.json_types import Json
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.membership import Membership
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
-from ingot.db import audit, events, inbox, maintenance, models, node_history, node_lists, nodes
+from ingot.db import audit, events, inbox, left_behind, maintenance, models, node_history, node_lists, nodes, turns
 from ingot.drivers.interfaces.base import BaseInterface
 
 LOG = log.getLogger(__name__)
@@ -143,6 +144,18 @@ class Fleet:
 
     def list_unknown(self, uuids: Collection[str]) -> set[str]:
         return set(uuids) - {node.uuid for node in node_lists.list_ring_keys(self._services.db, uuids)}
+
+    def list_left(self, kind: str) -> list[models.LeftBehind]:
+        return left_behind.list_left(self._services.db, kind)
+
+    def forget_left(self, left: models.LeftBehind) -> None:
+        left_behind.forget(self._services.db, left)
+
+    def list_notes(self, kind: str) -> list[Json]:
+        return left_behind.list_notes(self._services.db, kind)
+
+    def alone(self, what: str, patience: float) -> contextlib.AbstractContextManager[None]:
+        return turns.take(self._services.db, what, patience)
 
     def acquire_shared(self, node: models.Node) -> contextlib.AbstractContextManager[Task]:
         return task_manager.acquire(self._services, self.context, node.uuid, self._interface.name, shared=True)

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import clock, errors
-from ingot.db import listing, models, node_refusals, nodes, outbox, rows
+from ingot.db import left_behind, listing, models, node_refusals, nodes, outbox, rows
 from ingot.db.engine import Database, Deadlock, mark_events, retry_transaction
 
 _NODES = nodes.NODES
@@ -14,9 +14,9 @@ _TRAITS = models.table(models.NodeTrait)
 
 _REMOVED = models.table(models.RemovedNode)
 
-_READ_LAST = sa.select(*models.columns(_NODES, ("name", "owner", "lessee", "outbox", "outbox_at"))).where(
-    nodes.IS_UNCHANGED
-)
+_READ_LAST = sa.select(
+    *models.columns(_NODES, ("name", "owner", "lessee", "outbox", "outbox_at", "driver_internal_info"))
+).where(nodes.IS_UNCHANGED)
 
 _DELETE_OWNED = tuple(
     sa.delete(owned).where(owned.c.node_id == sa.bindparam("own_id"))
@@ -108,6 +108,7 @@ def _delete(connection: sa.Connection, node: models.Node, found: models.Node) ->
     about = {name: getattr(found, name) for name in ("name", "owner", "lessee")}
     removed = {"uuid": node.uuid, **about, "outbox": f"{found.outbox or ''}{last}"}
     connection.execute(sa.insert(_REMOVED), removed)
+    left_behind.keep(connection, node.uuid, found.driver_internal_info)
     mark_events(connection)
 
 

@@ -85,7 +85,8 @@ STEPS=(
     "quickstart     | check | 1 | 7  | devstack/quickstart.sh --once"
     "faults         | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "monitoring     | tests | 2 | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
-    "neutron        | tests | 1 | 15 | stestr --test-path ./tests/gate run --serial test_neutron"
+    # Its machines are cabled to a real Open vSwitch, too.
+    "neutron        | tests | 1 | 15 | with_root stestr --test-path ./tests/gate run --serial test_neutron"
     # A real Open vSwitch, without Neutron.
     "switch         | tests | 1 | 10 | with_root stestr --test-path ./tests/gate run --serial test_switch"
     "keystone       | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
@@ -289,7 +290,7 @@ fi
 if [ -z "$only" ] || [[ ,$only, == *,functional,* ]]; then
     install_packages "${FUNCTIONAL_PACKAGES[@]}"
 fi
-if [ -z "$only" ] || [[ ,$only, == *,switch,* ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(switch|neutron), ]]; then
     install_packages "${SWITCH_PACKAGES[@]}"
 fi
 if [ -z "$only" ] || [[ ,$only, == *,devstack,* ]]; then

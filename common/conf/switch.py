@@ -88,6 +88,6 @@ SWITCH: list[cfg.Opt] = [
         default=300,
         min=0,
         help="Seconds between two looks for nodes at rest whose ports of switches are still on a VLAN of the "
-        "operator's, or whose last change was cut off. 0: none.",
+        "operator's, or whose last change was cut off, and for ports of nodes that were deleted. 0: none.",
     ),
 ]

@@ -34,6 +34,7 @@ from ingot.db.models.inspection import InspectionRule as InspectionRule
 from ingot.db.models.inspection import NodeInventory as NodeInventory
 from ingot.db.models.inspection import NodeInventoryBefore as NodeInventoryBefore
 from ingot.db.models.node import Chassis as Chassis
+from ingot.db.models.node import LeftBehind as LeftBehind
 from ingot.db.models.node import Node as Node
 from ingot.db.models.node import NodeTag as NodeTag
 from ingot.db.models.node import NodeTrait as NodeTrait

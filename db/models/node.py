@@ -154,6 +154,17 @@ class RemovedNode(Base):
     outbox: str = column(text())
 
 
+class LeftBehind(Base):
+    """What a node had left outside of itself when it was deleted; see ``ingot.db.left_behind``."""
+
+    __tablename__ = "left_behind"
+
+    id: int = column(primary_key=True)
+    node_uuid: str = column(string(36))
+    kind: str = column(string(32), doc="of ``ingot.common.leftovers``")
+    notes: Json
+
+
 class NodeTag(Base):
     __tablename__ = "node_tags"
 

@@ -1,6 +1,8 @@
 """The network interface: which networks a machine's ports are connected to in each phase of its life.
 
-What connects a machine is called again until it answers done, like the phase of a step: ports may take a while.
+What connects a machine is called again until it answers done, like the phase of a step: ports may take a while. So is
+what disconnects it, except after an inspection and a rescue, which may have failed: these have to be over when they
+return.
 """
 
 from ingot.common.json_types import Json
@@ -18,7 +20,7 @@ class NetworkInterface(BaseInterface):
         """Connect the machine to the network on which deployments run."""
         raise NotImplementedError
 
-    def remove_provisioning_network(self, task: Task) -> None:
+    def remove_provisioning_network(self, task: Task) -> Answer:
         """Undo :meth:`add_provisioning_network`."""
         raise NotImplementedError
 
@@ -26,7 +28,7 @@ class NetworkInterface(BaseInterface):
         """Connect the machine to the network on which cleaning runs."""
         raise NotImplementedError
 
-    def remove_cleaning_network(self, task: Task) -> None:
+    def remove_cleaning_network(self, task: Task) -> Answer:
         """Undo :meth:`add_cleaning_network`."""
         raise NotImplementedError
 
@@ -37,9 +39,9 @@ class NetworkInterface(BaseInterface):
         """
         return self.add_cleaning_network(task)
 
-    def remove_servicing_network(self, task: Task) -> None:
+    def remove_servicing_network(self, task: Task) -> Answer:
         """Undo :meth:`add_servicing_network`."""
-        self.remove_cleaning_network(task)
+        return self.remove_cleaning_network(task)
 
     def add_inspection_network(self, task: Task) -> Answer:
         """Connect the machine to the network on which it is inspected; without one of its own as above."""
@@ -61,7 +63,7 @@ class NetworkInterface(BaseInterface):
         """Connect the machine to its user's networks."""
         raise NotImplementedError
 
-    def unconfigure_tenant_networks(self, task: Task) -> None:
+    def unconfigure_tenant_networks(self, task: Task) -> Answer:
         """Undo :meth:`configure_tenant_networks`."""
         raise NotImplementedError
 

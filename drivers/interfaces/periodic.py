@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from oslo_config import cfg
 
 from ingot.common import context, errors
+from ingot.common.json_types import Json
 from ingot.db import models
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.task import Task
@@ -31,6 +32,21 @@ class Fleet(Protocol):
 
     def list_unknown(self, uuids: Collection[str]) -> set[str]:
         """Return those of the uuids that no node has, whichever conductor owns it."""
+
+    def list_left(self, kind: str) -> list[models.LeftBehind]:
+        """Return what deleted nodes have left outside of themselves, whichever conductor owned them.
+
+        :param kind: one of ``ingot.common.leftovers``.
+        """
+
+    def forget_left(self, left: models.LeftBehind) -> None:
+        """Forget what is taken back."""
+
+    def list_notes(self, kind: str) -> list[Json]:
+        """Return what all nodes that there are have noted of a kind, whichever conductor owns them."""
+
+    def alone(self, what: str, patience: float) -> contextlib.AbstractContextManager[None]:
+        """Wait until no other conductor does the same thing, as :meth:`Task.alone`."""
 
     def acquire_shared(self, node: models.Node) -> contextlib.AbstractContextManager[Task]:
         """Return a task without a lock, which must not write: ``with fleet.acquire_shared(node) as task``.

@@ -30,6 +30,8 @@ def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: boo
     :param binds: whether its user has the machine now.
     """
     ident = vif["id"]
+    if binds and _is_bound_now(task, neutron, ident):
+        return
     places.refuse_attached(task, ident)
     port = _read_vif(task, neutron, ident)
     chosen = _choose(task, vif, neutron.find_physical_networks(port), needs_link)
@@ -45,6 +47,20 @@ def attach(task: Task, neutron: Neutron, vif: Json, needs_link: bool, binds: boo
         _take_back(task, neutron, ident, chosen)
         raise
     LOG.info("Node %s: VIF %s is attached to %s %s", task.node.uuid, ident, places.get_noun(chosen), chosen.uuid)
+
+
+def _is_bound_now(task: Task, neutron: Neutron, ident: str) -> bool:
+    """Bind a VIF that was noted, but not bound because a conductor died in between; its user asks again.
+
+    :returns: whether it was one.
+    """
+    one = places.list_attached(task).get(ident)
+    if one is None or _read_vif(task, neutron, ident)[bindings.HOST]:
+        return False
+    if _bind(task, neutron, ident, bindings.describe(task, one), is_strict=False) is None:
+        raise _unknown_error(ident)
+    LOG.info("Node %s: VIF %s was attached to %s, and is bound now", task.node.uuid, ident, one.uuid)
+    return True
 
 
 def _take_back(task: Task, neutron: Neutron, ident: str, one: PortLike) -> None:

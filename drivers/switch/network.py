@@ -17,7 +17,7 @@ from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.periodic import Fleet, periodic
 from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.switch import orders, settings, vifs, vlans, wiring
+from ingot.drivers.switch import deleted, orders, settings, vifs, vlans, wiring
 from ingot.drivers.switch.orders import Connection
 
 LOG = log.getLogger(__name__)
@@ -58,10 +58,13 @@ class SwitchNetwork(NetworkInterface):
             raise errors.Invalid(f"Node {task.node.uuid} has ports that cannot be connected: {'; '.join(wrong)}.")
 
     def _enter(self, task: Task, purpose: str) -> Answer:
-        return self._connect(task, wiring.plan_purpose(task, purpose), f"the VLAN for {purpose}")
+        return self._connect(task, wiring.plan_purpose(task, purpose), f"on the VLAN for {purpose}")
 
     def _connect(self, task: Task, expected: Sequence[Connection], where: str) -> Answer:
-        """Have the machine on VLANs; while others change the switch no thread waits."""
+        """Have the machine on VLANs; while others change the switch no thread waits.
+
+        :param where: it is then, for the log.
+        """
         until = task.memory.pop(_TURN_UNTIL, time.time() + task.conf.switch.turn_timeout)
         try:
             wiring.move(task, expected, patience=0)
@@ -71,38 +74,44 @@ class SwitchNetwork(NetworkInterface):
                 raise
             task.memory[_TURN_UNTIL] = until
             return results.PollAfter(min(_PAUSE_S, left), waits_for=Wait.SWITCH, until=until)
-        LOG.info("Node %s: on %s", task.node.uuid, where)
+        LOG.info("Node %s: %s", task.node.uuid, where)
         return results.DONE
 
-    def _leave(self, task: Task, purpose: str) -> None:
-        noted = wiring.list_noted(task.node)
-        left = [one for one in noted if one.purpose != purpose]
-        if left != noted:
+    def _leave(self, task: Task, purpose: str) -> Answer:
+        left = _list_others(task, purpose)
+        if left is None:
+            return results.DONE
+        return self._connect(task, left, f"off the VLAN for {purpose}")
+
+    def _leave_now(self, task: Task, purpose: str) -> None:
+        """Do as :meth:`_leave`, for those who do not ask again."""
+        left = _list_others(task, purpose)
+        if left is not None:
             wiring.move(task, left)
 
     def add_provisioning_network(self, task: Task) -> Answer:
         return self._enter(task, _PROVISIONING)
 
-    def remove_provisioning_network(self, task: Task) -> None:
-        self._leave(task, _PROVISIONING)
+    def remove_provisioning_network(self, task: Task) -> Answer:
+        return self._leave(task, _PROVISIONING)
 
     def add_cleaning_network(self, task: Task) -> Answer:
         return self._enter(task, _CLEANING)
 
-    def remove_cleaning_network(self, task: Task) -> None:
-        self._leave(task, _CLEANING)
+    def remove_cleaning_network(self, task: Task) -> Answer:
+        return self._leave(task, _CLEANING)
 
     def add_rescuing_network(self, task: Task) -> Answer:
         return self._enter(task, _RESCUING)
 
     def remove_rescuing_network(self, task: Task) -> None:
-        self._leave(task, _RESCUING)
+        self._leave_now(task, _RESCUING)
 
     def add_servicing_network(self, task: Task) -> Answer:
         return self._enter(task, _SERVICING)
 
-    def remove_servicing_network(self, task: Task) -> None:
-        self._leave(task, _SERVICING)
+    def remove_servicing_network(self, task: Task) -> Answer:
+        return self._leave(task, _SERVICING)
 
     def add_inspection_network(self, task: Task) -> Answer:
         """Connect the machine for its inspection; while nothing is known of its cables, it stays where it is."""
@@ -114,13 +123,13 @@ class SwitchNetwork(NetworkInterface):
         return self._enter(task, _INSPECTION)
 
     def remove_inspection_network(self, task: Task) -> None:
-        self._leave(task, _INSPECTION)
+        self._leave_now(task, _INSPECTION)
 
     def configure_tenant_networks(self, task: Task) -> Answer:
-        return self._connect(task, vifs.plan(task, places.list_attached(task)), "the networks of its user")
+        return self._connect(task, vifs.plan(task, places.list_attached(task)), "on the networks of its user")
 
-    def unconfigure_tenant_networks(self, task: Task) -> None:
-        self._leave(task, networks.TENANT)
+    def unconfigure_tenant_networks(self, task: Task) -> Answer:
+        return self._leave(task, networks.TENANT)
 
     def list_vifs(self, task: Task) -> list[Json]:
         return [{"id": ident} for ident in places.list_attached(task)]
@@ -140,7 +149,11 @@ class SwitchNetwork(NetworkInterface):
 
     @periodic(spacing=base.from_option("switch", "sweep_interval"))
     def sweep_ports(self, fleet: Fleet) -> None:
-        """Have nodes at rest on the VLANs that their state asks for, where a change was cut off."""
+        """Have nodes at rest on the VLANs that their state asks for, where a change was cut off.
+
+        Ports of nodes that were deleted leave theirs.
+        """
+        deleted.take_back(fleet)
         left = _list_left(fleet.nodes("driver_internal_info"), fleet.conf.deploy.fast_track)
         random.shuffle(left)  # so that no node is always behind one that is locked
         by_switch: dict[str, list[models.Node]] = {}
@@ -174,6 +187,13 @@ class SwitchNetwork(NetworkInterface):
         attached, has_user = places.list_attached(task), task.node.provision_state == states.ACTIVE
         has_network = has_user and (attached or vlans.find(task, networks.TENANT) is not None)
         wiring.move(task, vifs.plan(task, attached) if has_network else [])
+
+
+def _list_others(task: Task, purpose: str) -> list[Connection] | None:
+    """Return what the node has noted for other purposes; None if it has noted nothing for this one."""
+    noted = wiring.list_noted(task.node)
+    left = [one for one in noted if one.purpose != purpose]
+    return None if left == noted else left
 
 
 def _list_left(nodes: Iterable[models.Node], fast_track: bool) -> list[models.Node]:

@@ -3,9 +3,10 @@
 import contextlib
 import pathlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
+from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors, metrics
@@ -50,39 +51,65 @@ class SwitchBusy(errors.SwitchUnavailable):
     """Others have been changing the switch all the time; nothing was changed."""
 
 
+class Place(Protocol):
+    """Where changes are made from: a task, or the fleet."""
+
+    conf: cfg.ConfigOpts
+
+    def alone(self, what: str, patience: float) -> contextlib.AbstractContextManager[None]: ...
+
+
 def carry_out(task: Task, orders: Sequence[Order], patience: float) -> None:
+    """Do what is ordered of a node's switches; see :func:`carry_out_of`."""
+
+    def confirm(asked: Sequence[Order]) -> Sequence[Order]:
+        task.confirm_lock()
+        return asked
+
+    carry_out_of(task, task.node.uuid, orders, patience, confirm)
+
+
+def carry_out_of(
+    place: Place,
+    uuid: str,
+    orders: Sequence[Order],
+    patience: float,
+    confirm: Callable[[Sequence[Order]], Sequence[Order]],
+) -> None:
     """Do what is ordered, switch by switch, in this order.
 
+    :param uuid: of the node, for messages.
     :param patience: seconds for which others are waited for that change a switch.
+    :param confirm: returns which of the orders of a switch are still to be done, when it is its turn.
     :raises SwitchBusy: they do it all the time.
     :raises SwitchUnavailable: a switch does not answer in time.
     :raises SwitchError: it refuses, or is not known.
     """
-    switches = settings.read(task.conf)
+    switches = settings.read(place.conf)
     for name in dict.fromkeys(order.connection.switch for order in orders):
         ours = [order for order in orders if order.connection.switch == name]
         switch = switches.get(name)
         if switch is None:
             reason = f"no section [genericswitch:{name}] describes it; there are: {settings.describe(switches)}"
             raise errors.SwitchError(what=f"The change of {ours[0].connection}", reason=reason)
-        with _wait_for_turn(task, ours[0].connection, patience):
-            task.confirm_lock()
-            _change(task, switch, ours)
+        with _wait_for_turn(place, ours[0].connection, patience):
+            if left := confirm(ours):
+                _change(place.conf, uuid, switch, left)
 
 
 @contextlib.contextmanager
-def _wait_for_turn(task: Task, connection: Connection, patience: float) -> Iterator[None]:
+def _wait_for_turn(place: Place, connection: Connection, patience: float) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(task.alone(f"switch {connection.switch}", patience))
+            stack.enter_context(place.alone(f"switch {connection.switch}", patience))
         except TimeoutError as exc:
-            reason = f"others change it all the time ([switch] turn_timeout: {task.conf.switch.turn_timeout} s)"
+            reason = f"others change it all the time ([switch] turn_timeout: {place.conf.switch.turn_timeout} s)"
             raise SwitchBusy(what=f"The change of {connection}", reason=reason) from exc
         yield
 
 
-def _change(task: Task, switch: Switch, orders: Sequence[Order]) -> None:
-    conf, limits = task.conf, children.Limits(task.conf.switch.timeout, task.conf.switch.memory_limit)
+def _change(conf: cfg.ConfigOpts, uuid: str, switch: Switch, orders: Sequence[Order]) -> None:
+    limits = children.Limits(conf.switch.timeout, conf.switch.memory_limit)
     job = {
         "name": switch.name,
         "settings": dict(switch.settings),
@@ -98,9 +125,7 @@ def _change(task: Task, switch: Switch, orders: Sequence[Order]) -> None:
         done = sum("done" in line for line in said)
         for order in orders[:done]:
             _DONE.inc()
-            LOG.info(
-                "Node %s: %s: %s", task.node.uuid, "connected" if order.plugs else "disconnected", order.connection
-            )
+            LOG.info("Node %s: %s: %s", uuid, "connected" if order.plugs else "disconnected", order.connection)
         if done < len(orders):
             raise _build_error(orders[done], child.explain_failure(code), _find_verdict(said))
     finally:

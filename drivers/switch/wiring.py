@@ -9,7 +9,7 @@ from typing import Final
 
 from oslo_log import log
 
-from ingot.common import errors
+from ingot.common import errors, leftovers
 from ingot.common.json_types import Json
 from ingot.db import models
 from ingot.drivers.interfaces import places
@@ -20,7 +20,7 @@ from ingot.drivers.switch.orders import Connection, Order
 
 LOG = log.getLogger(__name__)
 
-_NOTED: Final = "switch_ports"
+_NOTED: Final = leftovers.SWITCH_PORTS
 """Key of ``driver_internal_info``: what may be on a VLAN, and whether the last change has come to its end."""
 
 _LACP = ("802.3ad", "4")
@@ -90,7 +90,12 @@ def plan_purpose(task: Task, purpose: str) -> list[Connection]:
 
 def list_noted(node: models.Node) -> list[Connection]:
     """Return what may be on a VLAN."""
-    return [Connection(**one) for one in _read_notes(node).get("connections", ())]
+    return read(_read_notes(node))
+
+
+def read(notes: Json) -> list[Connection]:
+    """Return what may be on a VLAN, of what a node has noted."""
+    return [Connection(**one) for one in notes.get("connections", ())]
 
 
 def is_settled(node: models.Node) -> bool:

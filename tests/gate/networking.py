@@ -1,9 +1,10 @@
-"""A real Neutron on SQLite, with a fake switch of networking-generic-switch; and a gateway before it that can fail."""
+"""A real Neutron on SQLite, with switches of networking-generic-switch; and a gateway before it that can fail."""
 
 import http.server
 import pathlib
 import threading
 import time
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,10 +18,14 @@ from tests.gate import client, cloud, environments
 
 REQUIREMENTS = ("neutron>=28.0", "networking-generic-switch>=10.0")
 
-SWITCH, SWITCH_MAC = "leaf", "0a:00:00:00:00:01"
+SWITCH, SWITCH_MAC = "fake", "0a:00:00:00:00:01"
+"""A switch that is always there, and takes everything."""
 PHYSICAL_NETWORK = "rack"
 NETWORKS = ("cleaning", "provisioning", "rescuing", "servicing", "inspection", "tenant")
 """Networks that there are, by name."""
+
+VLANS = {name: 100 + number for number, name in enumerate(NETWORKS)}
+"""On which they are."""
 
 # Neutron's own migrations are for the databases of servers; its models make the same tables.
 _CREATE = """
@@ -69,6 +74,7 @@ ip = 127.0.0.1
 username = gate
 password = gate
 ngs_mac_address = {switch_mac}
+{switches}
 [quotas]
 quota_network = -1
 quota_subnet = -1
@@ -83,13 +89,17 @@ auth_type = password
 class Neutron(fixtures.Fixture):
     """
     :param keystone: whom it asks, and in whose catalog it is.
+    :param switches: sections of its configuration that describe switches beside the fake one.
     :ivar url: of the API, without a version.
     :ivar networks: ids by name.
     """
 
-    def __init__(self, keystone: cloud.Keystone) -> None:
+    def __init__(
+        self, keystone: cloud.Keystone, switches: Mapping[str, Mapping[str, Any]] = types.MappingProxyType({})
+    ) -> None:
         super().__init__()
         self._keystone = keystone
+        self._switches = switches
 
     def _setUp(self) -> None:
         programs = environments.cached("neutron", *REQUIREMENTS)
@@ -109,10 +119,15 @@ class Neutron(fixtures.Fixture):
         self._keystone.publish(self.url, "network", "neutron")
         self._keystone.grant("ingot", "service", "admin")  # beside service: it is to see physical networks and agents
         self._admin = self._keystone.connect(cloud.ADMINISTRATOR, "admin").network
-        self.networks = {name: self._create_network(name, number) for number, name in enumerate(NETWORKS)}
+        self.networks = {name: self._create_network(name, vlan) for name, vlan in VLANS.items()}
 
     def _configuration(self, database: str, paste: pathlib.Path) -> str:
         who = self._keystone.credentials("ingot")
+        described = [
+            line
+            for section, settings in self._switches.items()
+            for line in (f"[{section}]", *(f"{name} = {value}" for name, value in settings.items()))
+        ]
         return _CONFIGURATION.format(
             directory=self.directory,
             database=database,
@@ -120,6 +135,7 @@ class Neutron(fixtures.Fixture):
             physical_network=PHYSICAL_NETWORK,
             switch=SWITCH,
             switch_mac=SWITCH_MAC,
+            switches="\n".join(described),
             auth_url=who["auth_url"],
             credentials="\n".join(f"{name} = {value}" for name, value in who.items()),
         )
@@ -137,10 +153,15 @@ class Neutron(fixtures.Fixture):
             else:
                 return
 
-    def _create_network(self, name: str, number: int) -> str:
+    def _create_network(self, name: str, vlan: int) -> str:
+        place = {
+            "provider_network_type": "vlan",
+            "provider_physical_network": PHYSICAL_NETWORK,
+            "provider_segmentation_id": vlan,
+        }
         # Users of every project may have ports on each.
-        network = self._admin.create_network(name=name, is_shared=True)
-        self._admin.create_subnet(network_id=network.id, ip_version=4, cidr=f"10.{100 + number}.0.0/16", name=name)
+        network = self._admin.create_network(name=name, is_shared=True, **place)
+        self._admin.create_subnet(network_id=network.id, ip_version=4, cidr=f"10.{vlan}.0.0/16", name=name)
         return str(network.id)
 
     def options(self, url: str = "") -> dict[str, dict[str, Any]]:
@@ -179,10 +200,11 @@ class Request:
     :ivar number: of those that change something, which came before.
     """
 
-    def __init__(self, number: int, method: str, path: str) -> None:
+    def __init__(self, number: int, method: str, path: str, body: bytes) -> None:
         self.number = number
         self.method = method
         self.path = path
+        self.body = body
 
 
 class Gateway(fixtures.Fixture):
@@ -219,7 +241,7 @@ class Gateway(fixtures.Fixture):
             return 0
         request = None
         if method != "GET":
-            request = Request(len(self.writes), method, path)
+            request = Request(len(self.writes), method, path, body)
             self.writes.append(request)
             if (status := self.before(request)) is not None:
                 return status

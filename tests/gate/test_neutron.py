@@ -2,38 +2,76 @@
 
 import signal
 import threading
-from collections.abc import Callable
+import time
+import unittest
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import openstack
 import testtools
 from openstack import exceptions
 
+from tests import patience
 from tests.functional.deployment import lab
-from tests.gate import cloud, networking
+from tests.gate import cloud, networking, switches
 
+_PORT = "machine0"
+_FAKE_LINK = {"switch_id": networking.SWITCH_MAC, "switch_info": networking.SWITCH, "port_id": "port-0"}
+_LINK = {"switch_id": switches.MAC, "switch_info": switches.NAME, "port_id": _PORT}
 _MACHINES = 2
-_QUICK = {"neutron": {"port_sweep_interval": 5}}
+_TIMEOUT_S = patience.seconds(8)
+_QUICK = {"port_sweep_interval": 5, "request_timeout": int(_TIMEOUT_S)}
+
+_FIRST_PAUSE_S = 2
+"""After which a step is tried again."""
+
+_CHANGES = (
+    *(("provide", "POST"), ("provide", "DELETE"), ("attach", "PUT")),
+    *(("active", "POST"), ("active", "DELETE"), ("active, left", "PUT")),
+    *(("detach", "PUT"), ("attach again", "PUT")),
+    *(("deleted", "PUT"), ("deleted", "POST"), ("deleted", "DELETE")),
+)
+"""Of a machine that is cleaned, deployed and given back: at least when, and by which method, Neutron is changed."""
+
+_FAILURES = (
+    ("provide", "available", "clean failed", (("enter cleaning", ["POST"], 0), ("leave cleaning", ["DELETE"], 1))),
+    (
+        "active",
+        "active",
+        "deploy failed",
+        (
+            ("leave the user's", ["PUT"], 0),
+            ("enter provisioning", ["POST"], 0),
+            ("leave provisioning", ["DELETE"], 1),
+            ("enter the user's", ["DELETE", "PUT"], 0),
+        ),
+    ),
+    ("deleted", "available", "error", (("leave the user's", ["PUT"], 0),)),
+)
+"""Verbs, the state that each leads to, and that in which it fails; what fails, at the last of which changes, and how
+many ports there are then on networks of the operator's."""
+
+
+def setUpModule() -> None:
+    """Start what all tests share."""
+    enter, shared = unittest.enterModuleContext, NeutronTest
+    shared.keystone = enter(cloud.Keystone())
+    shared.switch = enter(switches.OpenVSwitch((_PORT,), list(networking.VLANS.values())))
+    shared.neutron = enter(networking.Neutron(shared.keystone, shared.switch.options()))
+    shared.gateway = enter(networking.Gateway(shared.neutron.url))
+    options = shared.neutron.options(shared.gateway.url)
+    options["neutron"] |= _QUICK
+    shared.bench = enter(lab.Lab(machines=_MACHINES, options=options))
 
 
 class NeutronTest(testtools.TestCase):
-    """The tests share a cloud and a rack; each has a machine of its own, and none of them leaves a port."""
+    """The tests share a cloud and a rack; none of them leaves a node or a port."""
 
     keystone: ClassVar[cloud.Keystone]
+    switch: ClassVar[switches.OpenVSwitch]
     neutron: ClassVar[networking.Neutron]
     gateway: ClassVar[networking.Gateway]
     bench: ClassVar[lab.Lab]
-    machines: ClassVar[list[int]]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        cls.keystone = cls.enterClassContext(cloud.Keystone())
-        cls.neutron = cls.enterClassContext(networking.Neutron(cls.keystone))
-        cls.gateway = cls.enterClassContext(networking.Gateway(cls.neutron.url))
-        options = cls.neutron.options(cls.gateway.url)
-        options["neutron"] |= _QUICK["neutron"]
-        cls.bench = cls.enterClassContext(lab.Lab(machines=_MACHINES, options=options))
 
     def setUp(self) -> None:
         super().setUp()
@@ -44,13 +82,14 @@ class NeutronTest(testtools.TestCase):
         self.gateway.before = self.gateway.after = lambda _request: None
         self.gateway.is_away = False
 
-    def enroll(self, index: int = 0, **fields: Any) -> str:
-        """Enroll a machine whose ports are cabled to the fake switch; it goes with the test."""
-        user = self.bench.user
-        self.uuid = self.bench.enroll(index, network_interface="neutron", **fields)
-        for number, port in enumerate(user.get(f"/v1/nodes/{self.uuid}/ports")["ports"]):
-            link = {"switch_id": networking.SWITCH_MAC, "switch_info": networking.SWITCH, "port_id": f"port-{number}"}
-            user.patch(f"/v1/ports/{port['uuid']}", {"/local_link_connection": link})
+    def enroll(self, index: int = 0, link: Mapping[str, str] = _FAKE_LINK) -> str:
+        """Enroll a machine; it goes with the test.
+
+        :param link: what its port is cabled to.
+        """
+        self.uuid = self.bench.enroll(index, network_interface="neutron")
+        for port in self.bench.user.get(f"/v1/nodes/{self.uuid}/ports")["ports"]:
+            self.bench.user.patch(f"/v1/ports/{port['uuid']}", {"/local_link_connection": link})
         self.addCleanup(self.delete, self.uuid)
         return self.uuid
 
@@ -73,6 +112,15 @@ class NeutronTest(testtools.TestCase):
 
         self.bench.eventually(ask, f"VIF {vif} is attached")
         return vif
+
+    def detach(self, uuid: str, vif: str) -> None:
+        """Detach a VIF as :meth:`attach` attaches one."""
+
+        def ask() -> bool:
+            answer = self.bench.user.request("DELETE", f"/v1/nodes/{uuid}/vifs/{vif}")
+            return answer.status_code == 204 or "not attached" in answer.text
+
+        self.bench.eventually(ask, f"VIF {vif} is detached")
 
     def deploy(self, uuid: str) -> None:
         self.bench.set_image(uuid)
@@ -165,6 +213,35 @@ class WayTest(NeutronTest):
         self.bench.eventually(lambda: not self.own_ports(), "the sweep finds the port")
 
 
+class SwitchTest(NeutronTest):
+    """Neutron's mechanism driver moves the port of a real Open vSwitch."""
+
+    def look(self, request: networking.Request) -> None:
+        """Note, while a conductor waits for a change, where the machine is: its VLAN, and where its frames arrive."""
+        if request.path.split("/")[2].startswith("ports"):
+            tag = self.switch.tag(_PORT)
+            self.seen.append((request.method, tag, [] if tag is None else self.switch.hears(_PORT)))
+
+    def test_a_machine_is_moved_from_vlan_to_vlan(self) -> None:
+        cleaning, provisioning, tenant = (networking.VLANS[name] for name in ("cleaning", "provisioning", "tenant"))
+        before = len(self.switch.tags(_PORT))
+        self.seen: list[tuple[str, int | None, list[int]]] = []
+        uuid = self.enroll(link=_LINK)
+        self.gateway.after = self.look  # type: ignore[assignment]
+        cleaned = [("POST", cleaning, [cleaning]), ("DELETE", None, [])]
+        self.bench.make_available(uuid)
+        self.assertEqual(cleaned, self.seen)
+        self.attach(uuid)
+        self.deploy(uuid)
+        self.bench.reach(uuid, "active")
+        self.assertEqual((tenant, [tenant]), (self.switch.tag(_PORT), self.switch.hears(_PORT)))
+        self.bench.user.provision(uuid, "deleted")
+        self.bench.reach(uuid, "available")
+        moved = [cleaning, None, provisioning, None, tenant, None, cleaning, None]
+        self.assertEqual(moved, self.switch.tags(_PORT)[before:])
+        self.assert_nothing_left()
+
+
 class BaremetalAgentTest(NeutronTest):
     """What the agent of networking-baremetal asks, with the library by which it asks."""
 
@@ -184,81 +261,129 @@ class BaremetalAgentTest(NeutronTest):
         self.assertRaises(exceptions.NotFoundException, baremetal.get_node, uuid)
 
 
-class KillTest(NeutronTest):
-    """A conductor is killed at each of its changes in Neutron, before and after Neutron has made it."""
+class FaultTest(NeutronTest):
+    """Every change in Neutron, all along a machine's way, meets a fault once: its user gets there nevertheless."""
 
-    def play(self, uuid: str) -> None:
-        """Have a machine cleaned, deployed and given back, whatever happens to the conductor."""
-        self.bench.make_available(uuid)
-        self.attach(uuid)
-        self.deploy(uuid)
-        self.bench.reach(uuid, "active")
-        self.bench.user.provision(uuid, "deleted")
-        self.bench.reach(uuid, "available")
+    def live(self, moment: str, fault: Callable[[], int | None], every: bool) -> list[tuple[str, str]]:
+        """Have a machine cleaned, deployed and given back.
 
-    def kill_at(self, number: int) -> networking.Hook:
-        """Return a hook that kills the process at the change with a number, once, and starts it again."""
-        first = len(self.gateway.writes)
+        :param moment: of the gateway, at which a change meets the fault.
+        :param every: every change meets it. Otherwise it is the first of each kind: a step is tried three times.
+        :returns: what has met it: when, and by which method.
+        """
+        uuid, met, stage = self.enroll(), list[tuple[str, str, bytes]](), "provide"
 
         def hook(request: networking.Request) -> int | None:
-            if request.number != first + number:
+            step = f"{stage}, left" if (stage, "DELETE", b"") in met else stage
+            change = stage if request.method == "DELETE" else step, request.method, request.body if every else b""
+            if change in met:
                 return None
-            self.bench.process.stop(signal.SIGKILL)
-            threading.Thread(target=self.bench.process.start).start()
+            met.append(change)
+            return fault()
+
+        setattr(self.gateway, moment, hook)
+        self.bench.make_available(uuid)
+        stage = "attach"
+        vif = self.attach(uuid)
+        stage = "active"
+        self.deploy(uuid)
+        self.bench.reach(uuid, "active")
+        self.assertEqual(uuid, self.neutron.port(vif)["binding:host_id"])
+        stage = "detach"
+        self.detach(uuid, vif)
+        self.assertEqual("", self.neutron.port(vif)["binding:host_id"])
+        stage = "attach again"
+        vif = self.attach(uuid)
+        self.assertEqual(uuid, self.neutron.port(vif)["binding:host_id"])
+        stage = "deleted"
+        self.bench.user.provision(uuid, "deleted")
+        self.bench.reach(uuid, "available")
+        self.assert_nothing_left()
+        self.forget_hooks()
+        self.delete(uuid)
+        return [(stage, method) for stage, method, _body in met]
+
+    def kill(self) -> int:
+        self.bench.process.stop(signal.SIGKILL)
+        threading.Thread(target=self.bench.process.start).start()
+        return 0
+
+    def wait(self) -> None:
+        """Let the conductor give up, and try again."""
+        time.sleep(_TIMEOUT_S + _FIRST_PAUSE_S + 2)
+
+    def test_the_user_gets_there_and_nothing_stays_behind(self) -> None:
+        for moment, fault, every in (
+            ("before", lambda: 503, False),
+            ("before", self.wait, False),  # Neutron gets it when it may have been asked for again
+            ("after", self.wait, False),
+            ("before", self.kill, True),
+            ("after", self.kill, True),
+        ):
+            with self.subTest(moment=moment, fault=fault):
+                met = self.live(moment, fault, every)
+                self.assertEqual([], [one for one in _CHANGES if one not in met])
+
+
+class AwayTest(NeutronTest):
+    """Neutron is away for longer than a step is tried: it fails with the reason, and can be asked for again."""
+
+    def fail(self, *methods: str) -> networking.Hook:
+        """Return a hook that cuts off changes by the last of some methods, once there were those before it."""
+        methods_left = list(methods)
+
+        def hook(request: networking.Request) -> int | None:
+            if request.method != methods_left[0]:
+                return None
+            if len(methods_left) > 1:
+                del methods_left[0]
+                return None
             return 0
 
         return hook
 
-    def test_no_port_stays_behind(self) -> None:
-        before = len(self.gateway.writes)
-        uuid = self.enroll()
-        self.play(uuid)
-        self.delete(uuid)
-        count = len(self.gateway.writes) - before
-        self.assertGreater(count, 5)
-        for number in range(count):
-            for moment in ("before", "after"):
-                with self.subTest(number=number, moment=moment):
-                    self.forget_hooks()
-                    uuid = self.enroll()
-                    setattr(self.gateway, moment, self.kill_at(number))
-                    self.play(uuid)
-                    self.assert_nothing_left()
-                    self.delete(uuid)
+    def recover(self, uuid: str, state: str) -> None:
+        """Do what a user has to before a verb can be asked for again."""
+        if state == "clean failed":
+            self.bench.user.provision(uuid, "manage")
+            self.bench.reach(uuid, "manageable")
+            self.bench.user.delete(f"/v1/nodes/{uuid}/maintenance")  # until then the node is left alone
+            self.bench.eventually(lambda: not self.own_ports(), "the sweep has deleted what is left")
+            self.bench.eventually(lambda: self.bench.user.node(uuid)["reservation"] is None, "it is done")
 
-
-class AwayTest(NeutronTest):
-    """Neutron does not answer for a while, or refuses."""
-
-    def test_a_step_is_tried_again(self) -> None:
-        uuid = self.enroll()
-        failures = iter((503, 0))
-
-        def fail(_request: networking.Request) -> int | None:
-            return next(failures, None)
-
-        self.gateway.before = fail
-        self.bench.make_available(uuid)
-        self.assert_nothing_left()
-
-    def test_a_step_that_is_tried_in_vain_fails_with_the_reason_and_leaves_nothing(self) -> None:
+    def test_a_step_fails_with_the_reason_and_leaves_nothing(self) -> None:
         uuid = self.enroll(1)
-        self.gateway.before = lambda request: 503 if request.method == "DELETE" else None
         self.bench.user.provision(uuid, "manage")
         self.bench.reach(uuid, "manageable")
-        self.bench.user.provision(uuid, "provide")
-        node = self.bench.reach(uuid, "clean failed")
-        self.assertIn("Neutron", node["last_error"])
-        self.assertEqual(1, len(self.own_ports()))
-        self.forget_hooks()
-        self.bench.user.provision(uuid, "manage")
-        self.bench.reach(uuid, "manageable")
-        self.bench.user.delete(f"/v1/nodes/{uuid}/maintenance")  # until then the node is left alone
+        for verb, state, end, failures in _FAILURES:
+            for failed, methods, count in failures:
+                with self.subTest(failed=failed):
+                    self.gateway.before = self.fail(*methods)
+                    self.bench.user.provision(uuid, verb)
+                    node = self.bench.reach(uuid, end)
+                    self.assertIn("Neutron", node["last_error"])
+                    self.assertEqual(count, len(self.own_ports()))
+                    self.forget_hooks()
+                    self.recover(uuid, end)
+            self.bench.user.provision(uuid, verb)
+            self.bench.reach(uuid, state)
+            if state == "available" and verb == "provide":
+                self.assert_nothing_left()
+                self.attach(uuid)
+                self.bench.set_image(uuid)
         self.assert_nothing_left()
 
     def test_a_users_request_says_that_neutron_is_away(self) -> None:
         uuid = self.enroll()
-        self.gateway.is_away = True
-        answer = self.bench.user.request("POST", f"/v1/nodes/{uuid}/vifs", {"id": self.neutron.create_vif()})
-        self.assertEqual(503, answer.status_code, answer.text)
-        self.assertIn("cannot be had from Neutron", answer.text)
+        vif = self.neutron.create_vif()
+        for method, path, body in (("POST", "vifs", {"id": vif}), ("DELETE", f"vifs/{vif}", None)):
+            with self.subTest(method=method):
+                before = self.bench.user.get(f"/v1/nodes/{uuid}/vifs")
+                self.gateway.is_away = True
+                answer = self.bench.user.request(method, f"/v1/nodes/{uuid}/{path}", body)
+                self.assertEqual(503, answer.status_code, answer.text)
+                self.assertIn("cannot be had from Neutron", answer.text)
+                self.assertEqual(before, self.bench.user.get(f"/v1/nodes/{uuid}/vifs"))
+                self.assertIsNone(self.bench.user.node(uuid)["reservation"])
+                self.gateway.is_away = False
+                self.assertEqual(204, self.bench.user.request(method, f"/v1/nodes/{uuid}/{path}", body).status_code)

@@ -45,8 +45,8 @@ class SwitchTest(testtools.TestCase):
 
     def delete(self, uuid: str) -> None:
         hold = [{"op": "add", "path": "/maintenance", "value": True}]
-        self.bench.user.request("PATCH", f"/v1/nodes/{uuid}", hold)
-        self.bench.user.delete(f"/v1/nodes/{uuid}")
+        if self.bench.user.request("PATCH", f"/v1/nodes/{uuid}", hold).status_code != 404:
+            self.bench.user.delete(f"/v1/nodes/{uuid}")
 
     def play(self, uuid: str, watch: Callable[[int], None] = lambda _vlan: None) -> None:
         """Have the machine cleaned and deployed.
@@ -94,6 +94,13 @@ class WayTest(SwitchTest):
         self.assertEqual([CLEANING, None, PROVISIONING, None, TENANT], self.switch.tags(PORT)[before:])
         self.give_back(uuid)
         self.assertEqual([None, CLEANING, None], self.switch.tags(PORT)[before + 5 :])
+
+    def test_ports_of_a_node_that_is_deleted_leave_their_vlan(self) -> None:
+        uuid = self.enroll()
+        self.play(uuid)
+        self.assertEqual([TENANT], self.switch.hears(PORT))
+        self.delete(uuid)
+        self.bench.eventually(lambda: self.switch.tag(PORT) is None, "the port is on no VLAN")
 
     def test_validation_and_the_switchs_own_words(self) -> None:
         uuid = self.enroll("nowhere")

@@ -298,6 +298,15 @@ class VIFTest(NeutronCase):
             self.assertRaises(KeyboardInterrupt, self.attach, task, vif)
         self.assertEqual([{"id": vif}], task.driver.network.list_vifs(task))
 
+    def test_one_that_is_noted_and_not_bound_is_bound_when_its_user_asks_again(self) -> None:
+        task, vif = self.task(provision_state=states.ACTIVE), self.vif()
+        with mock.patch.object(connection.Neutron, "update_port", side_effect=KeyboardInterrupt):
+            self.assertRaises(KeyboardInterrupt, self.attach, task, vif)
+        self.attach(task, vif)
+        self.assertEqual({"local_link_information": [LINK]}, self.port(vif)["binding:profile"])
+        self.refused(self.attach, task, vif, error=errors.Conflict)
+        self.assertEqual([{"id": vif}], task.driver.network.list_vifs(task))
+
     def test_one_that_is_gone_before_it_is_bound_is_refused(self) -> None:
         task, vif = self.task(), self.vif()
         self.service.faults = {len(self.service.asked) + 2: 404}

@@ -11,6 +11,7 @@ from unittest import mock
 import fixtures
 
 from ingot.common import errors, states, waits
+from ingot.db import models
 from ingot.drivers.interfaces import results
 from ingot.drivers.loading import factory
 from ingot.drivers.switch import worker
@@ -99,7 +100,7 @@ class PlannedCase(SwitchCase):
         change = "ingot.drivers.switch.orders._change"
         self.useFixture(fixtures.MockPatch(change, side_effect=self.take))
 
-    def take(self, _task: Any, switch: Any, orders: Any) -> None:
+    def take(self, _conf: Any, _uuid: str, switch: Any, orders: Any) -> None:
         self.orders += [f"{'+' if one.plugs else '-'}{one.connection}" for one in orders]
 
     def list_orders(self) -> list[str]:
@@ -219,6 +220,23 @@ class PlannedTest(PlannedCase):
         self.assertEqual(results.DONE, task.driver.network.add_cleaning_network(task))
         self.assertEqual((["+port eth1 on switch leaf, VLAN 100"], {}), (self.list_orders(), task.memory))
 
+    def test_what_disconnects_waits_as_well_except_after_a_failure(self) -> None:
+        task = self.task()
+        network = task.driver.network
+        network.add_cleaning_network(task)
+        self.list_orders()
+        with mock.patch.object(task, "alone", mock.Mock(side_effect=TimeoutError)) as busy:
+            for _round in range(2):
+                self.assertIsInstance(network.remove_cleaning_network(task), results.PollAfter)
+                self.assertEqual(mock.call("switch leaf", 0), busy.call_args)
+        self.assertEqual([("eth1", 100, "cleaning")], self.noted(task))
+        self.assertEqual(results.DONE, network.remove_cleaning_network(task))
+        self.assertEqual((["-port eth1 on switch leaf, VLAN 100"], []), (self.list_orders(), self.noted(task)))
+        network.add_inspection_network(task)
+        with mock.patch.object(task, "alone", mock.Mock(side_effect=TimeoutError)) as busy:
+            self.refused(network.remove_inspection_network, task, error=errors.SwitchUnavailable)
+            busy.assert_called_once_with("switch leaf", task.conf.switch.turn_timeout)
+
     def test_what_a_dead_conductor_may_have_changed_is_undone(self) -> None:
         task = self.task()
         with mock.patch("ingot.drivers.switch.orders.carry_out", side_effect=KeyboardInterrupt):
@@ -292,6 +310,26 @@ class SweepTest(PlannedCase):
         self.list_orders()
         first.driver.network.sweep_ports(fleet)
         self.assertEqual(3, len(self.list_orders()))
+
+    def test_ports_of_deleted_nodes_leave_their_vlan_unless_another_node_has_them(self) -> None:
+        task = self.task(driver_info={"tenant_vlan": 500})
+        task.driver.network.configure_tenant_networks(task)
+        notes = task.node.driver_internal_info["switch_ports"]
+        others = {"connections": [one for one in notes["connections"] if one["port_id"] == "eth2"]}
+        self.list_orders()
+        left = models.LeftBehind(id=7, node_uuid=task.node.uuid, kind="switch_ports", notes=notes)
+        fleet = mock.MagicMock(conf=task.conf)
+        fleet.nodes.return_value = []
+        fleet.list_left.return_value = [left]
+        fleet.list_notes.return_value = [others]
+        for error in (TimeoutError, None):
+            fleet.alone.side_effect = error
+            task.driver.network.sweep_ports(fleet)
+            self.assertEqual([] if error else [mock.call(left)], fleet.forget_left.call_args_list)
+        self.assertEqual(["-port eth1 on switch leaf, VLAN 500"], self.list_orders())
+        self.describe(spine=LEAF)
+        task.driver.network.sweep_ports(fleet)
+        self.assertEqual((1, []), (fleet.forget_left.call_count, self.list_orders()))
 
     def test_what_was_to_be_the_only_network_of_a_user_is_left(self) -> None:
         task = self.task(provision_state=states.ACTIVE)
