@@ -4,6 +4,7 @@ Nothing that happens to a node waits for Nova. Of a server, only the last state 
 An older one would have Nova switch off, minutes later, what runs.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -198,8 +199,8 @@ class PowerUpdates:
             for one in lost:
                 del self._waiting[one.server]
             self._lose(lost, reason)
-        if not self._pause:
-            LOG.warning("Nova was not notified of power states, which will be sent again: %s", reason)
+        level = logging.DEBUG if self._pause else logging.WARNING  # once until Nova takes something
+        LOG.log(level, "Nova was not notified of power states, which will be sent again: %s", reason)
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def _lose(self, updates: Sequence[Update], reason: str) -> None:
