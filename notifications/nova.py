@@ -45,7 +45,7 @@ _TAGS: Mapping[str | None, str] = {states.POWER_ON: "POWER_ON", states.POWER_OFF
 _TAKEN = frozenset((200, 207))
 _FINAL: Mapping[int, str] = {
     400: "it does not understand the event",
-    403: "the user that [nova] names may not send events: it needs the role service, or that of an administrator",
+    403: "the user that [nova] names may not send events: it needs the role of an administrator",
     404: "there is no Nova at its endpoint, or it knows none of the servers",
     406: f"it does not have microversion {_MICROVERSION}: it must be of the release Train or later",
 }
@@ -56,7 +56,7 @@ _REFUSES = "it takes no token of the user that [nova] names: check auth_type, us
 
 _EVENT_REFUSALS: Mapping[object, str] = {
     400: "it does not understand the event",
-    404: "it knows no such server",
+    404: "it knows no such server, or the user that [nova] names is no administrator",
     422: "the server is on none of its hosts yet",
 }
 
