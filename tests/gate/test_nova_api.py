@@ -257,4 +257,3 @@ class TestNovaAPI(testtools.TestCase):
         self.keystone.restart()
         self.check(server, "ACTIVE", "start")
         self.assertEqual(0, self.count("lost"))
-

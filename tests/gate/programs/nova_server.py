@@ -1,7 +1,7 @@
 """Nova's API, and the compute service that it hands events to: ``nova_server.py PORT``.
 
-Run in Nova's environment, with Nova's configuration in ``OS_NOVA_CONFIG_DIR``. Both are in one process, as the message bus
-between them is the one of oslo.messaging that needs no broker. There is no conductor: compute asks the database itself.
+Run in Nova's environment, with Nova's configuration in ``OS_NOVA_CONFIG_DIR``. Both are in one process, as the message
+bus between them is the one of oslo.messaging that needs no broker. There is no conductor: compute asks the database.
 """
 
 import socketserver
