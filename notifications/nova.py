@@ -4,6 +4,7 @@ Nothing that happens to a node waits for Nova. Of a server, only the last state 
 An older one would have Nova switch off, minutes later, what runs.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -44,7 +45,7 @@ _TAGS: Mapping[str | None, str] = {states.POWER_ON: "POWER_ON", states.POWER_OFF
 _TAKEN = frozenset((200, 207))
 _FINAL: Mapping[int, str] = {
     400: "it does not understand the event",
-    403: "the user that [nova] names may not send events: it needs the role service, or that of an administrator",
+    403: "the user that [nova] names may not send events: it needs the role of an administrator",
     404: "there is no Nova at its endpoint, or it knows none of the servers",
     406: f"it does not have microversion {_MICROVERSION}: it must be of the release Train or later",
 }
@@ -55,7 +56,7 @@ _REFUSES = "it takes no token of the user that [nova] names: check auth_type, us
 
 _EVENT_REFUSALS: Mapping[object, str] = {
     400: "it does not understand the event",
-    404: "it knows no such server",
+    404: "it knows no such server, or the user that [nova] names is no administrator",
     422: "the server is on none of its hosts yet",
 }
 
@@ -198,8 +199,8 @@ class PowerUpdates:
             for one in lost:
                 del self._waiting[one.server]
             self._lose(lost, reason)
-        if not self._pause:
-            LOG.warning("Nova was not notified of power states, which will be sent again: %s", reason)
+        level = logging.DEBUG if self._pause else logging.WARNING  # once until Nova takes something
+        LOG.log(level, "Nova was not notified of power states, which will be sent again: %s", reason)
         self._pause = min(max(2 * self._pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def _lose(self, updates: Sequence[Update], reason: str) -> None:

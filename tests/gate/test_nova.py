@@ -157,7 +157,7 @@ class TestNova(testtools.TestCase):
             "DEFAULT": {"enabled_storage_interfaces": "noop,external"},
             "glance": {"auth_type": "none", "endpoint_override": cls.glance.url},
         }
-        cls.bench = cls.enterClassContext(lab.Lab(machines=7, options=options))
+        cls.bench = cls.enterClassContext(lab.Lab(machines=8, options=options))
         cls.nova = cls.enterClassContext(Nova(cls.bench.url))
 
     def enroll(self, index: int, connectors: bool = True, **fields: Any) -> str:
@@ -344,4 +344,18 @@ class TestNova(testtools.TestCase):
         self.assertEqual("ValidationError", kind)
         self.assertIn("target_portal", message)
         self.nova("unplug")
+        self.check_free(node)
+
+    def test_a_rebuilt_machine_has_a_new_config_drive(self) -> None:
+        node = self.enroll(7)
+        self.nova("begin", VIF)
+        image = self.upload("rebuilt")
+        self.make(node, image, "render-10", {"capabilities:boot_mode": "uefi"})
+        self.nova("spawn")
+        info = self.bench.user.node(node)["instance_info"]
+        self.assertEqual(('{"boot_mode": "uefi"}', image), (info["capabilities"], info["image_source"]))
+        self.assertNotIn(b"secret again", self.bench.config_drive(7))
+        self.nova("rebuild", True)
+        self.assertIn(b"secret again", self.bench.config_drive(7))
+        self.nova("destroy")
         self.check_free(node)

@@ -173,12 +173,13 @@ class Compute:
     def image(self) -> image_meta.ImageMeta:
         return image_meta.ImageMeta.from_instance(self.instance)
 
-    def rebuild(self) -> None:
+    def rebuild(self, preserve_ephemeral: bool = False) -> None:
         self.instance.task_state = task_states.REBUILDING
         self.instance.save()
         self.driver.rebuild(
             *(self.context, self.instance, self.image, [], "secret again", {}, [], None, None),
             network_info=self.network,
+            preserve_ephemeral=preserve_ephemeral,
         )
         self.instance.task_state = None
         self.instance.save()
