@@ -270,6 +270,41 @@ class CinderTest(testtools.TestCase):
         self.undeploy()
         self.assert_nothing_left(volume)
 
+    # Keystone is away
+
+    def forget_token(self) -> None:
+        """Have a conductor that has to log in."""
+        self.bench.process.stop(signal.SIGKILL)
+        self.bench.process.start()
+        self.bench.wait_until_served()
+
+    def test_a_keystone_that_is_slow_or_away_leaves_nothing(self) -> None:
+        self.enroll(1)
+        volume = self.give_volume()
+        self.forget_token()
+        self.keystone.process.send(signal.SIGSTOP)
+        try:
+            self.bench.user.provision(self.uuid, "active")
+            self.bench.eventually(lambda: self.bench.user.node(self.uuid)["reservation"], "a step logs in")
+        finally:
+            self.keystone.process.send(signal.SIGCONT)
+        self.bench.reach(self.uuid, "active")
+        for verb, end, count in (("deleted", "error", (1, 1)), ("active", "deploy failed", (0, 0))):
+            with self.subTest(verb=verb):
+                self.forget_token()
+                self.keystone.process.stop(signal.SIGKILL)
+                try:
+                    self.bench.user.provision(self.uuid, verb)
+                    node = self.bench.reach(self.uuid, end)
+                finally:
+                    self.keystone.restart()
+                self.assertIn(self.keystone.url, node["last_error"])
+                self.assertIsNone(node["reservation"])
+                self.assertEqual(count, self.cinder.count())
+                self.undeploy()
+                self.assert_nothing_left(volume)
+                self.give_volume(volume)
+
     # How it is found
 
     def test_it_is_found_by_the_catalog_or_by_its_address(self) -> None:
