@@ -286,8 +286,11 @@ class SharedConsoleTest(testtools.TestCase):
         self.assertTrue(self.consoles.is_ready_to_open(NODE))
         self.line.fault = errors.HardwareError(what="BMC", reason="no")
         self.consoles.keep(NODE, self.line)
-        self.wait(lambda: not self.consoles.is_running(NODE), "it has failed")
-        self.assertFalse(self.consoles.is_ready_to_open(NODE))
+
+        def has_failed() -> bool:  # it has not at once begun
+            return not self.consoles.is_running(NODE) and not self.consoles.is_ready_to_open(NODE)
+
+        self.wait(has_failed, "it has failed, and pauses")
         self.wait(lambda: self.consoles.is_ready_to_open(NODE), "the pause is over")
 
     def test_a_failure_that_is_a_bug_ends_it_with_a_message(self) -> None:
