@@ -50,6 +50,19 @@ INGOT_CONDUCTORS=2
 enable_plugin ingot file://{_PLUGIN} tested
 """
 
+_SERVER = """
+export OS_CLOUD=devstack
+openstack server create --flavor baremetal --image ingot-disk --network private --wait one && \
+    openstack server delete --wait one
+"""
+"""A server of a machine, made and removed by a user of the cloud."""
+
+_LEFT = """
+! ls -d /etc/ingot /opt/stack/data/ingot /etc/apache2/sites-*/ingot* /etc/systemd/system/devstack@ir-* && \
+    ! pgrep -a -f 'ingot-(api|conductor|rack)|[h]ttpboot'
+"""
+"""Whether nothing is left: neither file nor process."""
+
 
 class Host(fixtures.Fixture):  # type: ignore[misc]
     """A Debian with a user ``stack``, the sources, and this commit of Ingot.
@@ -85,6 +98,7 @@ class Host(fixtures.Fixture):  # type: ignore[misc]
         for file in (_AUTHORITIES, _PIP):
             if file.exists():
                 (root / file.relative_to("/")).write_bytes(file.read_bytes())
+        _write_unit_condition(root, "iscsid", "/sys/class/iscsi_transport")
         environments.run("git", "config", "--file", root / "etc" / "gitconfig", "safe.directory", "*")
         environments.run("cp", "-rL", self._sources, root / _SOURCES.lstrip("/"))
         plugin = root / _PLUGIN.lstrip("/")
@@ -109,17 +123,27 @@ class Host(fixtures.Fixture):  # type: ignore[misc]
             return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False).returncode
 
 
-def _steps(tests: str) -> dict[str, str]:
+def _write_unit_condition(root: pathlib.Path, service: str, path: str) -> None:
+    """Have a service not started where this computer's kernel lacks what it needs: Nova restarts iscsid."""
+    place = root / "etc" / "systemd" / "system" / f"{service}.service.d"
+    place.mkdir(parents=True)
+    (place / "kernel.conf").write_text(f"[Unit]\nConditionPathExists={path}\n")
+
+
+def _steps(tests: str, local_conf: str) -> dict[str, str]:
     """Return what is done, by the name of its log."""
     devstack = "/opt/stack/devstack"
+    has_nova = "VIRT_DRIVER=ironic" in local_conf.splitlines()
     return {
         "clone": f"git clone -q file://{_SOURCES}/openstack/devstack.git {devstack} && cp local.conf {devstack}",
         "stack": f"cd {devstack} && ./stack.sh",
         "nodes": "openstack --os-cloud devstack-system-admin baremetal node list",
+        **({"server": _SERVER} if has_nova else {}),
         # With other constraints than stack.sh had, tox would make the environment anew, without the plugin.
         "tempest": f"cd /opt/stack/tempest && TOX_CONSTRAINTS_FILE={_CONSTRAINTS} tox -e all -- {tests}",
         "unstack": f"cd {devstack} && ./unstack.sh",
         "clean": f"cd {devstack} && ./clean.sh",
+        "left": _LEFT,
     }
 
 
@@ -135,7 +159,7 @@ def main() -> int:
     logs = given.log or pathlib.Path(tempfile.mkdtemp(prefix="ingot-devstack-"))
     logs.mkdir(parents=True, exist_ok=True)
     with Host(given.sources, local_conf) as host:
-        for name, command in _steps(given.tests).items():
+        for name, command in _steps(given.tests, local_conf).items():
             began = time.monotonic()
             status = host.run(command, logs / f"{name}.log")
             print(f"{name}: status {status} in {time.monotonic() - began:.0f} s, {logs / name}.log", flush=True)
