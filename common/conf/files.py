@@ -212,7 +212,9 @@ class Catalog:
         while key not in self._known and self._more:
             name = self._more.pop(0)
             if name in SERVICES:
+                # Where that service itself is installed, its own options have a namespace of this name.
                 self._add([(name, SERVICES[name]())])
+                continue
             for entry_point in importlib.metadata.entry_points(group="oslo.config.opts", name=name):
                 self._add(entry_point.load()())
         return self._known.get(key)
