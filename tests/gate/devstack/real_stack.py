@@ -19,9 +19,9 @@ import fixtures
 from tests.gate import debian, environments
 
 _PACKAGES = (
-    *("acl", "adduser", "ca-certificates", "curl", "dbus", "git", "gnupg", "iproute2", "iputils-ping", "kmod"),
-    *("libpam-systemd", "locales", "lsb-release", "procps", "python3", "python3-dev", "python3-pip", "python3-venv"),
-    *("sudo", "systemd-sysv", "uuid-runtime", "wget"),
+    *("acl", "adduser", "ca-certificates", "curl", "dbus", "genisoimage", "git", "gnupg", "iproute2", "iputils-ping"),
+    *("kmod", "libpam-systemd", "locales", "lsb-release", "parted", "procps", "python3", "python3-dev"),
+    *("python3-pip", "python3-venv", "sudo", "systemd-sysv", "uuid-runtime", "wget"),
 )
 _SOURCES = "/srv/git"
 _PLUGIN = "/srv/ingot.git"

@@ -171,6 +171,16 @@ class TestFindings(FileCase):
         )
         self.assertEqual({}, self.findings(text))
 
+    def test_options_of_a_service_in_the_same_environment_are_not_read(self) -> None:
+        """DevStack installs all services into one: some cannot be imported here, and none has options of Ingot."""
+        about = self.folder / "neutron-1.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: neutron\nVersion: 1\n")
+        (about / "entry_points.txt").write_text("[oslo.config.opts]\nneutron = module_that_is_not_there:list_opts\n")
+        self.useFixture(fixtures.MonkeyPatch("sys.path", [str(self.folder), *sys.path]))
+        found = self.findings("[neutron]\nurl_timeout = 3\n[frob]\nx = 1\n")
+        self.assertEqual(Verdict.UNKNOWN, found["x"][0])
+
     def test_what_ironic_has_says_what_it_means(self) -> None:
         found = self.findings(
             "[conductor]\nnode_history = false\nsoft_power_off_timeout = 9\ndeploy_kernel = http://k\n"
