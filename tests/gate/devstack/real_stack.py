@@ -140,7 +140,7 @@ def _steps(tests: str, local_conf: str) -> dict[str, str]:
         "nodes": "openstack --os-cloud devstack-system-admin baremetal node list",
         **({"server": _SERVER} if has_nova else {}),
         # With other constraints than stack.sh had, tox would make the environment anew, without the plugin.
-        "tempest": f"cd /opt/stack/tempest && TOX_CONSTRAINTS_FILE={_CONSTRAINTS} tox -e all -- {tests}",
+        "tempest": f"cd /opt/stack/tempest && UPPER_CONSTRAINTS_FILE={_CONSTRAINTS} tox -e all -- {tests}",
         "unstack": f"cd {devstack} && ./unstack.sh",
         "clean": f"cd {devstack} && ./clean.sh",
         "left": _LEFT,
