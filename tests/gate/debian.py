@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -177,6 +178,8 @@ class Debian(fixtures.Fixture):  # type: ignore[misc]
         try:
             self._container.wait(patience.seconds(30))
         except subprocess.TimeoutExpired:
+            with contextlib.suppress(AssertionError, ProcessLookupError):  # with it all of the container ends
+                os.kill(int(self._first_process()), signal.SIGKILL)
             self._container.kill()
             self._container.wait()
 
