@@ -54,9 +54,17 @@ class EmulatedMedia(MediaCase):
         bench.set_image(node)
         bench.user.provision(node, "active")
         bench.reach(node, "wait call-back")
-        (drive,) = [one for one in bench.user.get(f"/v1/nodes/{node}/vmedia") if one["inserted"]]
+
+        def list_inserted() -> list[Any]:
+            return [one for one in bench.user.get(f"/v1/nodes/{node}/vmedia") if one["inserted"]]
+
+        (drive,) = bench.eventually(list_inserted, "the image is in a drive")  # the node may wait before that, too
         self.assertIn(f"/boot/media/{node}/******/", drive["image"])  # the medium has the agent's token
-        self.assertEqual(("On", "Cd"), (bmc.system()["PowerState"], bmc.system()["Boot"]["BootSourceOverrideTarget"]))
+
+        def boots() -> bool:
+            return (bmc.system()["PowerState"], bmc.system()["Boot"]["BootSourceOverrideTarget"]) == ("On", "Cd")
+
+        bench.eventually(boots, "the machine boots from that drive")
         self.assertIn("boot_script_at", bench.user.node(node)["driver_internal_info"], "it has fetched the image")
         link = bmc.get(f"{bmc.system()['VirtualMedia']['@odata.id']}/Cd")["Image"]
         log = (bench.directory / "conductor-0.log").read_text()
