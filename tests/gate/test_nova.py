@@ -66,9 +66,18 @@ class _NoPorts(http_handler.Handler):
         self.answer(200, {"ports": [], "security_groups": []}, **{"Content-Type": "application/json"})
 
 
-class Neutron(fixtures.Fixture):
+class Peer(fixtures.Fixture):
+    """A service that Nova asks, and that is none.
+
+    :param handler: answers.
+    """
+
+    def __init__(self, handler: type[http_handler.Handler]) -> None:
+        super().__init__()
+        self._handler = handler
+
     def _setUp(self) -> None:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NoPorts)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler)
         self.url = f"http://127.0.0.1:{server.server_address[1]}"
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
@@ -89,7 +98,7 @@ class Nova(fixtures.Fixture):
         programs = environments.cached("nova", *REQUIREMENTS)
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         config = self.directory / "nova.conf"
-        neutron = self.useFixture(Neutron())
+        neutron = self.useFixture(Peer(_NoPorts))
         config.write_text(
             _CONFIGURATION.format(directory=self.directory, ingot=self._ingot, neutron=neutron.url, shard=SHARD)
         )

@@ -4,11 +4,9 @@ Nova's API hands them to its compute service, which enters them into its databas
 about its servers. The scheduler, Placement and Neutron are left out.
 """
 
-import http.server
 import pathlib
 import shutil
 import signal
-import threading
 from typing import ClassVar
 
 import fixtures
@@ -19,7 +17,7 @@ from ingot.rack import ports
 from tests import http_handler, metric_values
 from tests.functional.deployment import lab
 from tests.gate import cloud, environments
-from tests.gate.test_nova import REQUIREMENTS
+from tests.gate.test_nova import REQUIREMENTS, Peer
 
 _PROGRAMS = environments.ROOT / "tests" / "gate" / "programs"
 SERVERS = (
@@ -68,15 +66,6 @@ class _Versions(http_handler.Handler):
         self.answer(200, {"versions": [{**version, "links": links}]}, **{"Content-Type": "application/json"})
 
 
-class Placement(fixtures.Fixture):
-    def _setUp(self) -> None:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Versions)
-        self.url = f"http://127.0.0.1:{server.server_address[1]}"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-
-
 class Nova(fixtures.Fixture):
     """
     :param keystone: whom it asks, and in whose catalog it is.
@@ -93,7 +82,7 @@ class Nova(fixtures.Fixture):
         config.write_text(
             _CONFIGURATION.format(
                 directory=directory,
-                placement=self.useFixture(Placement()).url,
+                placement=self.useFixture(Peer(_Versions)).url,
                 auth_url=self._keystone.url,
                 credentials="\n".join(f"{name} = {it}" for name, it in self._keystone.credentials("ingot").items()),
             )
