@@ -59,7 +59,7 @@ STEPS=(
     "releasenotes   | check | 1 | 2  | reno -q lint"
     "console        | check | 1 | 4  | cd console && npm ci && npm run check && npm run build"
     "console-tests  | tests | 2 | 8  | stestr --test-path ./tests/gate/console run --concurrency 2"
-    "unit           | tests | 5 | 8  | stestr --test-path ./tests/unit run --concurrency 4"
+    "unit           | tests | 4 | 8  | stestr --test-path ./tests/unit run --concurrency 4"
     # Only makes what the steps real-machine and machine-room need.
     "machine-image  | check | 1 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare"
     # These tests share nothing with others of their class.
@@ -70,6 +70,8 @@ STEPS=(
     "real-machine   | tests | 3 | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
     # Servers with systemd, one with an emulated machine on its network, and the image of containers: nspawn and buildah.
     "packaging      | tests | 2 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare && with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
+    # A real Neutron, and machines that are cabled to a real Open vSwitch. One test after the other, for long.
+    "neutron        | tests | 1 | 15 | with_root stestr --test-path ./tests/gate run --serial test_neutron"
     # Types the commands of the guides; the step packaging those that install a server.
     "pages          | tests | 2 | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
     "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova test_swift_urls"
@@ -85,8 +87,6 @@ STEPS=(
     "quickstart     | check | 1 | 7  | devstack/quickstart.sh --once"
     "faults         | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "monitoring     | tests | 2 | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
-    # Its machines are cabled to a real Open vSwitch, too.
-    "neutron        | tests | 1 | 15 | with_root stestr --test-path ./tests/gate run --serial test_neutron"
     # A real Open vSwitch, without Neutron.
     "switch         | tests | 1 | 10 | with_root stestr --test-path ./tests/gate run --serial test_switch"
     "keystone       | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_keystone"

@@ -138,6 +138,7 @@ resource_query_filters_file = {etc}/resource_filters.json
 state_path = {directory}
 enabled_backends = shelf
 default_volume_type = __DEFAULT__
+quota_volumes = -1
 report_interval = 5
 service_down_time = 86400
 scheduler_driver_init_wait_time = 1
