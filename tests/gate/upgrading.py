@@ -40,7 +40,10 @@ class Patient(lab.User):
 
 
 class Tenant(threading.Thread):
-    """Deploys and undeploys one machine until it is stopped, and counts the deployments."""
+    """Deploys and undeploys one machine until it is stopped, and counts the deployments.
+
+    :ivar rest_s: how long the machine is left alone after each deployment.
+    """
 
     def __init__(self, site: lab.Lab, index: int, uuid: str) -> None:
         super().__init__(daemon=True)
@@ -50,12 +53,14 @@ class Tenant(threading.Thread):
         self._ends = threading.Event()
         self.uuid = uuid
         self.deployed = 0
+        self.rest_s = 0.0
         self.failure: Exception | None = None
 
     def run(self) -> None:
         try:
             while not self._ends.is_set():
                 self._once()
+                self._ends.wait(self.rest_s)
         except Exception as exc:  # noqa: BLE001 raised by the test's own thread
             self.failure = exc
 
