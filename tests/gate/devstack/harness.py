@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.parse
 from collections.abc import Mapping
 
 import fixtures
@@ -79,10 +80,18 @@ class DevStack(fixtures.Fixture):  # type: ignore[misc]
             "KEYSTONE_SERVICE_URI": self.keystone.url.removesuffix("/v3"),
             "SERVICE_PASSWORD": "service of the gate",
             "MYSQL_URL": os.environ[database.SERVERS["mysql"]],
-            "RABBIT_URL": services.broker_url(),
+            "RABBIT_URL": self._make_virtual_host(),
             "OS_CLIENT_CONFIG_FILE": str(self.place / "clouds.yaml"),
             "INGOT_DATABASE": services.unique_name("devstack").replace("-", "_"),
         }
+
+    def _make_virtual_host(self) -> str:
+        """Return the URL of a part of the broker that no other test has: all conductors have this computer's name."""
+        url, name = urllib.parse.urlsplit(services.broker_url()), services.unique_name("devstack")
+        services.control_broker("add_vhost", name)
+        self.addCleanup(services.control_broker, "delete_vhost", name)
+        services.control_broker("set_permissions", "-p", name, str(url.username), ".*", ".*", ".*")
+        return url._replace(path=f"/{name}").geturl()
 
     def _make_machines(self) -> dict[str, str]:
         """Return the variables of machines, images and ports; by default these are those of every DevStack."""
