@@ -72,24 +72,24 @@ STEPS=(
     "packaging      | tests | 2 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare && with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
     # A real Neutron, and machines that are cabled to a real Open vSwitch. One test after the other, for long.
     "neutron        | tests | 1 | 15 | with_root stestr --test-path ./tests/gate run --serial test_neutron"
-    # Types the commands of the guides; the step packaging those that install a server.
-    "pages          | tests | 2 | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
     "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova test_swift_urls"
-    "upgrade        | tests | 2 | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
     # DevStack's plugin and the scripts for grenade, against what DevStack and grenade promise to plugins.
     "devstack       | tests | 2 | 10 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.devstack"
-    "moving         | tests | 2 | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
-    "cinder         | tests | 1 | 10 | stestr --test-path ./tests/gate run --serial test_cinder"
-    "glance         | tests | 1 | 8  | stestr --test-path ./tests/gate run --serial test_glance"
-    "inspector      | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
     "tempest        | tests | 2 | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
-    "wheel          | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
-    "quickstart     | check | 1 | 7  | devstack/quickstart.sh --once"
-    "faults         | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
-    "monitoring     | tests | 2 | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
+    "moving         | tests | 2 | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_moving test_aliases"
+    # Types the commands of the guides; the step packaging those that install a server.
+    "pages          | tests | 2 | 12 | stestr --test-path ./tests/gate/pages run --concurrency 2 --exclude-regex ServersTest"
+    "upgrade        | tests | 2 | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
+    "cinder         | tests | 1 | 10 | stestr --test-path ./tests/gate run --serial test_cinder"
     # A real Open vSwitch, without Neutron.
     "switch         | tests | 1 | 10 | with_root stestr --test-path ./tests/gate run --serial test_switch"
+    "inspector      | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
     "keystone       | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
+    "glance         | tests | 1 | 8  | stestr --test-path ./tests/gate run --serial test_glance"
+    "faults         | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
+    "wheel          | tests | 1 | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
+    "quickstart     | check | 1 | 7  | devstack/quickstart.sh --once"
+    "monitoring     | tests | 2 | 6  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.monitoring"
 )
 
 passed=0
