@@ -25,6 +25,8 @@ _QUICK = {"port_sweep_interval": 5, "request_timeout": int(_TIMEOUT_S)}
 _FIRST_PAUSE_S = 2
 """After which a step is tried again."""
 
+_SLOW_S = 2
+
 _CHANGES = (
     *(("provide", "POST"), ("provide", "DELETE"), ("attach", "PUT")),
     *(("active", "POST"), ("active", "DELETE"), ("active, left", "PUT")),
@@ -79,6 +81,8 @@ class NeutronTest(testtools.TestCase):
         self.uuid = ""
 
     def forget_hooks(self) -> None:
+        if not self.keystone.process.running:
+            self.keystone.restart()
         self.gateway.before = self.gateway.after = lambda _request: None
         self.gateway.is_away = False
 
@@ -312,6 +316,12 @@ class FaultTest(NeutronTest):
         """Let the conductor give up, and try again."""
         time.sleep(_TIMEOUT_S + _FIRST_PAUSE_S + 2)
 
+    def log_in_slowly(self) -> int:
+        """Have the conductor log in again, at a Keystone that is slow."""
+        self.keystone.process.send(signal.SIGSTOP)
+        threading.Timer(_SLOW_S, self.keystone.process.send, (signal.SIGCONT,)).start()
+        return 401
+
     def test_the_user_gets_there_and_nothing_stays_behind(self) -> None:
         for moment, fault, every in (
             ("before", lambda: 503, False),
@@ -319,6 +329,7 @@ class FaultTest(NeutronTest):
             ("after", self.wait, False),
             ("before", self.kill, True),
             ("after", self.kill, True),
+            ("before", self.log_in_slowly, False),
         ):
             with self.subTest(moment=moment, fault=fault):
                 met = self.live(moment, fault, every)
@@ -326,10 +337,19 @@ class FaultTest(NeutronTest):
 
 
 class AwayTest(NeutronTest):
-    """Neutron is away for longer than a step is tried: it fails with the reason, and can be asked for again."""
+    """Neutron or Keystone is away while a step is tried: it fails with the reason, and can be asked for again."""
 
-    def fail(self, *methods: str) -> networking.Hook:
-        """Return a hook that cuts off changes by the last of some methods, once there were those before it."""
+    def lose_neutron(self) -> int:
+        return 0
+
+    def lose_keystone(self) -> int:
+        """Have the conductor log in again, where nothing answers."""
+        if self.keystone.process.running:
+            self.keystone.process.stop(signal.SIGKILL)
+        return 401
+
+    def fail(self, fault: Callable[[], int], *methods: str) -> networking.Hook:
+        """Return a hook by which changes by the last of some methods meet a fault, once there were those before it."""
         methods_left = list(methods)
 
         def hook(request: networking.Request) -> int | None:
@@ -338,7 +358,7 @@ class AwayTest(NeutronTest):
             if len(methods_left) > 1:
                 del methods_left[0]
                 return None
-            return 0
+            return fault()
 
         return hook
 
@@ -357,14 +377,15 @@ class AwayTest(NeutronTest):
         self.bench.reach(uuid, "manageable")
         for verb, state, end, failures in _FAILURES:
             for failed, methods, count in failures:
-                with self.subTest(failed=failed):
-                    self.gateway.before = self.fail(*methods)
-                    self.bench.user.provision(uuid, verb)
-                    node = self.bench.reach(uuid, end)
-                    self.assertIn("Neutron", node["last_error"])
-                    self.assertEqual(count, len(self.own_ports()))
-                    self.forget_hooks()
-                    self.recover(uuid, end)
+                for fault, said in ((self.lose_neutron, "Neutron"), (self.lose_keystone, self.keystone.url)):
+                    with self.subTest(failed=failed, fault=fault):
+                        self.gateway.before = self.fail(fault, *methods)
+                        self.bench.user.provision(uuid, verb)
+                        node = self.bench.reach(uuid, end)
+                        self.assertIn(said, node["last_error"])
+                        self.assertEqual(count, len(self.own_ports()))
+                        self.forget_hooks()
+                        self.recover(uuid, end)
             self.bench.user.provision(uuid, verb)
             self.bench.reach(uuid, state)
             if state == "available" and verb == "provide":
