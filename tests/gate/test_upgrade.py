@@ -23,8 +23,8 @@ MACHINES = 3
 SIDE_BY_SIDE_S = 60 * float(os.environ.get("INGOT_TEST_SIDE_BY_SIDE", "0"))
 """How long, in the variable in minutes, conductors of two releases work beside each other; by hand for hours."""
 
-_REST_S = 10.0
-"""Between two deployments of a machine in these hours."""
+_REST_S, _READERS_REST_S = 45.0, 2.0
+"""In these hours: between two deployments of a machine, and between what is read."""
 
 _BEFORE = "0.2"
 _PIN = f"[DEFAULT]\npin_release_version = {_BEFORE}\n"
@@ -96,15 +96,16 @@ class _Rolled:
         """Have conductors of both releases at work for some time."""
         until = time.monotonic() + SIDE_BY_SIDE_S
         self.wait_until_all_deployed("on conductors of two releases")
-        self.rest(_REST_S)
+        self.rest(_REST_S, _READERS_REST_S)
         while time.monotonic() < until:
             self.wait_until_all_deployed("on conductors of two releases")
-        self.rest(0)
+        self.rest(0, 0.1)
         self.assertEqual({"0.2", "0.3"}, {release for release, _rpc in self.online()})
 
-    def rest(self: Any, seconds: float) -> None:
+    def rest(self: Any, tenants_s: float, reader_s: float) -> None:
         for tenant in self.tenants:
-            tenant.rest_s = seconds
+            tenant.rest_s = tenants_s
+        self.reader.rest_s = reader_s
 
     def command(self: Any, name: str, *arguments: str) -> str:
         """Run a command that must succeed; return what it prints."""

@@ -203,6 +203,7 @@ class Reader(threading.Thread):
     """Reads all resources, one after the other, until it is stopped; no answer but 200 is a good one.
 
     :ivar failures: what it was answered instead.
+    :ivar rest_s: what it waits after each.
     """
 
     def __init__(self, url: str, paths: list[str]) -> None:
@@ -212,13 +213,14 @@ class Reader(threading.Thread):
         self._paths = ["/v1/nodes/detail", "/v1/conductors", "/v1/drivers", *paths]
         self._ends = threading.Event()
         self.answers = 0
+        self.rest_s = 0.1
         self.failures: list[str] = []
 
     def run(self) -> None:
         while not self._ends.is_set():
             for path in self._paths:
                 self._read(path)
-                if self._ends.wait(0.1):
+                if self._ends.wait(self.rest_s):
                     return
 
     def _read(self, path: str) -> None:
