@@ -18,6 +18,14 @@ REQUIREMENTS = tuple((pathlib.Path(__file__).parent / "tempest-requirements.txt"
 TESTS = "ironic_tempest_plugin.tests.api"
 WORKERS = 2
 
+EXCLUDED = {
+    f"{TESTS}.admin.test_nodes.TestNodeGraphicalConsole.test_graphical_console_connection": (
+        "It looks at a machine's screen through a noVNC proxy, which is a program beside the API, and Ingot has none. "
+        "With Ironic 39 it fails where that proxy does not run."
+    ),
+}
+"""Tests that are not run, with the reason. They count as skipped."""
+
 _PATIENCE_S = round(patience.seconds(60))
 """Of the plugin, for what a node does; and of tempest, for one test."""
 
