@@ -71,7 +71,7 @@ STEPS=(
     # Servers with systemd, one with an emulated machine on its network, and the image of containers: nspawn and buildah.
     "packaging      | tests | 2 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare && with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
     # A real Neutron, and machines that are cabled to a real Open vSwitch. One test after the other, for long.
-    "neutron        | tests | 1 | 15 | with_root stestr --test-path ./tests/gate run --serial test_neutron"
+    "neutron        | tests | 1 | 25 | with_root stestr --test-path ./tests/gate run --serial test_neutron"
     "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova test_swift_urls"
     # DevStack's plugin and the scripts for grenade, against what DevStack and grenade promise to plugins.
     "devstack       | tests | 2 | 10 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 tests.gate.devstack"
