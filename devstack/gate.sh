@@ -70,7 +70,7 @@ STEPS=(
     "real-machine   | tests | 3 | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
     # Servers with systemd, one with an emulated machine on its network, and the image of containers: nspawn and buildah.
     "packaging      | tests | 2 | 15 | PYTHON=\$BASE_PYTHON devstack/machine-room.sh --prepare && with_root stestr --test-path ./tests/gate run --concurrency 2 test_packaging test_container ServersTest"
-    # A real Neutron, and machines that are cabled to a real Open vSwitch. One test after the other, for long.
+    # A real Neutron, and machines that are cabled to a real Open vSwitch. Its tests run one after the other.
     "neutron        | tests | 1 | 25 | with_root stestr --test-path ./tests/gate run --serial test_neutron"
     "clients        | tests | 2 | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova test_swift_urls"
     # DevStack's plugin and the scripts for grenade, against what DevStack and grenade promise to plugins.

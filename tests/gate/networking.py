@@ -82,6 +82,7 @@ quota_port = -1
 [keystone_authtoken]
 www_authenticate_uri = {auth_url}
 auth_type = password
+# What a test asks itself is answered while Keystone is away.
 token_cache_time = 3600
 {credentials}
 """

@@ -26,6 +26,7 @@ _FIRST_PAUSE_S = 2
 """After which a step is tried again."""
 
 _SLOW_S = 2
+"""How long a slow Keystone does not answer."""
 
 _CHANGES = (
     *(("provide", "POST"), ("provide", "DELETE"), ("attach", "PUT")),
@@ -77,10 +78,11 @@ class NeutronTest(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.addCleanup(self.forget_hooks)
+        self.addCleanup(self.end_faults)
         self.uuid = ""
 
-    def forget_hooks(self) -> None:
+    def end_faults(self) -> None:
+        """Have Neutron and Keystone work as usual from now on."""
         if not self.keystone.process.running:
             self.keystone.restart()
         self.gateway.before = self.gateway.after = lambda _request: None
@@ -212,7 +214,7 @@ class WayTest(NeutronTest):
         self.bench.user.provision(uuid, "provide")
         self.bench.reach(uuid, "clean failed")
         self.assertEqual(1, len(self.own_ports()))
-        self.forget_hooks()
+        self.end_faults()
         self.delete(uuid)
         self.bench.eventually(lambda: not self.own_ports(), "the sweep finds the port")
 
@@ -303,7 +305,7 @@ class FaultTest(NeutronTest):
         self.bench.user.provision(uuid, "deleted")
         self.bench.reach(uuid, "available")
         self.assert_nothing_left()
-        self.forget_hooks()
+        self.end_faults()
         self.delete(uuid)
         return [(stage, method) for stage, method, _body in met]
 
@@ -384,7 +386,7 @@ class AwayTest(NeutronTest):
                         node = self.bench.reach(uuid, end)
                         self.assertIn(said, node["last_error"])
                         self.assertEqual(count, len(self.own_ports()))
-                        self.forget_hooks()
+                        self.end_faults()
                         self.recover(uuid, end)
             self.bench.user.provision(uuid, verb)
             self.bench.reach(uuid, state)

@@ -23,9 +23,6 @@ MACHINES = 3
 SIDE_BY_SIDE_S = 60 * float(os.environ.get("INGOT_TEST_SIDE_BY_SIDE", "0"))
 """How long, in the variable in minutes, conductors of two releases work beside each other; by hand for hours."""
 
-_REST_S, _READERS_REST_S = 45.0, 2.0
-"""In these hours: between two deployments of a machine, and between what is read."""
-
 _BEFORE = "0.2"
 _PIN = f"[DEFAULT]\npin_release_version = {_BEFORE}\n"
 
@@ -96,16 +93,16 @@ class _Rolled:
         """Have conductors of both releases at work for some time."""
         until = time.monotonic() + SIDE_BY_SIDE_S
         self.wait_until_all_deployed("on conductors of two releases")
-        self.rest(_REST_S, _READERS_REST_S)
+        self.calm_users(SIDE_BY_SIDE_S > 0)
         while time.monotonic() < until:
             self.wait_until_all_deployed("on conductors of two releases")
-        self.rest(0, 0.1)
+        self.calm_users(False)
         self.assertEqual({"0.2", "0.3"}, {release for release, _rpc in self.online()})
 
-    def rest(self: Any, tenants_s: float, reader_s: float) -> None:
-        for tenant in self.tenants:
-            tenant.rest_s = tenants_s
-        self.reader.rest_s = reader_s
+    def calm_users(self: Any, is_calm: bool) -> None:
+        """Let users make pauses, or none."""
+        for user in (*self.tenants, self.reader):
+            user.is_calm = is_calm
 
     def command(self: Any, name: str, *arguments: str) -> str:
         """Run a command that must succeed; return what it prints."""

@@ -42,8 +42,10 @@ class Patient(lab.User):
 class Tenant(threading.Thread):
     """Deploys and undeploys one machine until it is stopped, and counts the deployments.
 
-    :ivar rest_s: how long the machine is left alone after each deployment.
+    :ivar is_calm: whether the machine is left alone for a while after each deployment.
     """
+
+    _PAUSE_S = 45.0
 
     def __init__(self, site: lab.Lab, index: int, uuid: str) -> None:
         super().__init__(daemon=True)
@@ -53,14 +55,15 @@ class Tenant(threading.Thread):
         self._ends = threading.Event()
         self.uuid = uuid
         self.deployed = 0
-        self.rest_s = 0.0
+        self.is_calm = False
         self.failure: Exception | None = None
 
     def run(self) -> None:
         try:
             while not self._ends.is_set():
                 self._once()
-                self._ends.wait(self.rest_s)
+                if self.is_calm:
+                    self._ends.wait(self._PAUSE_S)
         except Exception as exc:  # noqa: BLE001 raised by the test's own thread
             self.failure = exc
 
@@ -203,8 +206,10 @@ class Reader(threading.Thread):
     """Reads all resources, one after the other, until it is stopped; no answer but 200 is a good one.
 
     :ivar failures: what it was answered instead.
-    :ivar rest_s: what it waits after each.
+    :ivar is_calm: whether it reads seldom.
     """
+
+    _PAUSE_S, _LONG_PAUSE_S = 0.1, 2.0
 
     def __init__(self, url: str, paths: list[str]) -> None:
         super().__init__(daemon=True)
@@ -213,14 +218,14 @@ class Reader(threading.Thread):
         self._paths = ["/v1/nodes/detail", "/v1/conductors", "/v1/drivers", *paths]
         self._ends = threading.Event()
         self.answers = 0
-        self.rest_s = 0.1
+        self.is_calm = False
         self.failures: list[str] = []
 
     def run(self) -> None:
         while not self._ends.is_set():
             for path in self._paths:
                 self._read(path)
-                if self._ends.wait(self.rest_s):
+                if self._ends.wait(self._LONG_PAUSE_S if self.is_calm else self._PAUSE_S):
                     return
 
     def _read(self, path: str) -> None:

@@ -51,8 +51,6 @@ INGOT_CONDUCTORS=2
 enable_plugin ingot file://{_PLUGIN} tested
 """
 
-_EXCLUDED = shlex.join(["--exclude-regex", "|".join(tempest.EXCLUDED)])
-
 _SERVER = """
 export OS_CLOUD=devstack
 openstack server create --flavor baremetal --image ingot-disk --network private --wait one && \
@@ -65,7 +63,6 @@ _LEFT = """
     ! pgrep -a -f 'ingot-(api|conductor|rack)|[h]ttpboot'
 """
 """Whether nothing is left: neither file nor process."""
-
 
 _NEEDED = ("clone", "stack")
 """Steps without which the others are idle."""
@@ -140,6 +137,7 @@ def _write_unit_condition(root: pathlib.Path, service: str, path: str) -> None:
 def _steps(tests: str, local_conf: str) -> dict[str, str]:
     """Return what is done, by the name of its log."""
     devstack = "/opt/stack/devstack"
+    excluded = shlex.join(tempest.EXCLUDE)
     has_nova = "VIRT_DRIVER=ironic" in local_conf.splitlines()
     return {
         "clone": f"git clone -q file://{_SOURCES}/openstack/devstack.git {devstack} && cp local.conf {devstack}",
@@ -147,7 +145,7 @@ def _steps(tests: str, local_conf: str) -> dict[str, str]:
         "nodes": "openstack --os-cloud devstack-system-admin baremetal node list",
         **({"server": _SERVER} if has_nova else {}),
         # With other constraints than stack.sh had, tox would make the environment anew, without the plugin.
-        "tempest": f"cd /opt/stack/tempest && UPPER_CONSTRAINTS_FILE={_CONSTRAINTS} tox -e all -- {tests} {_EXCLUDED}",
+        "tempest": f"cd /opt/stack/tempest && UPPER_CONSTRAINTS_FILE={_CONSTRAINTS} tox -e all -- {tests} {excluded}",
         "unstack": f"cd {devstack} && ./unstack.sh",
         "clean": f"cd {devstack} && ./clean.sh",
         "left": _LEFT,
@@ -155,11 +153,11 @@ def _steps(tests: str, local_conf: str) -> dict[str, str]:
 
 
 def main() -> int:
-    """Do all steps, but none where there is no cloud; return 0 when none has failed."""
+    """Do all steps, but no other after one without which it is idle has failed; return 0 when none has."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("sources", type=pathlib.Path)
     parser.add_argument("--local-conf", type=pathlib.Path)
-    parser.add_argument("--tests", default="ironic_tempest_plugin.tests.api")
+    parser.add_argument("--tests", default=tempest.TESTS)
     parser.add_argument("--log", type=pathlib.Path)
     given = parser.parse_args()
     local_conf = given.local_conf.read_text() if given.local_conf else _LOCAL_CONF
